@@ -207,24 +207,24 @@ export class KeyQueue {
    */
   #grant(booking: BookedTurn, decision: Decision | undefined, permits: readonly Permit[]): void {
     const bookedFor = booking.end()
-    const first = this.#queue.first((other) => this.#isServedBy(booking, other))
-    const hasExchange = first !== undefined && this.#booked.delete(first)
+    const firstInLine = this.#queue.first((other) => this.#isServedBy(booking, other))
+    const hasExchange = firstInLine !== undefined && this.#booked.delete(firstInLine)
     if (!hasExchange && bookedFor) this.#booked.delete(bookedFor)
-    if (!first) {
+    if (!firstInLine) {
       booking.reports?.forEach((report) => report())
       releaseUnused(permits)
       if (decision) giveBack(decision)
       bookedFor?.passOn()
       return bookedFor?.recheck()
     }
-    if (bookedFor !== first) first.passOn(bookedFor)
-    this.#queue.take(first)
+    if (bookedFor !== firstInLine) firstInLine.passOn(bookedFor)
+    this.#queue.take(firstInLine)
     this.pause?.sent()
-    const { key } = first
-    if (booking.reports) first.addReports(booking.reports)
-    first.granted(decision, permits)
-    if (bookedFor !== first) bookedFor?.recheck()
-    const { lateness } = first.client.settings
+    const { key } = firstInLine
+    if (booking.reports) firstInLine.addReports(booking.reports)
+    firstInLine.granted(decision, permits)
+    if (bookedFor !== firstInLine) bookedFor?.recheck()
+    const { lateness } = firstInLine.client.settings
     if (decision && decision.lateMs > (lateness ?? LEAST_LATENESS_MS))
       this.#payAgain(key, booking, lateness, decision)
   }

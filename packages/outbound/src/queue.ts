@@ -88,7 +88,8 @@ export class Queue<D extends Decision | undefined = Decision> {
       return Promise.reject(error)
     }
     // `silence` needs the very promise that the caller gets: a rejection is handled for each promise by itself.
-    const result = timeoutMs === undefined ? this.#made(terms, fn) : this.#madeInTime(terms, fn, timeoutMs)
+    const result =
+      timeoutMs === undefined ? this.#makeCall(terms, fn) : this.#makeCallInTime(terms, fn, timeoutMs)
     return result
   }
 
@@ -159,7 +160,7 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /** Calls `fn` at the call's turn, and again if the option `retry` asks for it. Settles as the last attempt does. */
-  #made<T>(terms: CallTerms, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
+  #makeCall<T>(terms: CallTerms, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
     const { signal } = terms
     return this.#calls.run(terms, {
       start: ({ decisions, attempt }) => fn({ signal, decision: decisions.at(-1) as D, attempt }),
@@ -168,16 +169,16 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * Makes a call as `#made` does, but with a time limit for each attempt. If an attempt takes longer, the promise rejects at once
+   * Makes a call as `#makeCall` does, but with a time limit for each attempt. If an attempt takes longer, the promise rejects at once
    * with a TimeoutError, the signal that `fn` got aborts, and no attempt follows. The call keeps its permit until `fn` has settled.
    */
-  #madeInTime<T>(
+  #makeCallInTime<T>(
     terms: CallTerms,
     fn: (context: RunContext<D>) => T | PromiseLike<T>,
     timeoutMs: number,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      let isOver = false
+      let hasTimedOut = false
       // Makes one attempt. The signal for `fn` aborts with the caller's signal, or when the time is over.
       const start = async ({ decisions, attempt }: Turn): Promise<T> => {
         const controller = new AbortController()
@@ -186,7 +187,7 @@ export class Queue<D extends Decision | undefined = Decision> {
         const stopListening = callerSignal && onAbort(callerSignal, abort)
         if (callerSignal?.aborted) abort() // by a listener of `started`
         const timer = setTimer(() => {
-          isOver = true
+          hasTimedOut = true
           const error = new DOMException(`the call took longer than ${timeoutMs} ms`, 'TimeoutError')
           controller.abort(error)
           reject(error)
@@ -199,7 +200,7 @@ export class Queue<D extends Decision | undefined = Decision> {
         }
       }
       const judgeFailure = (error: unknown, attempt: number) =>
-        isOver ? UNANSWERED : this.#judge(error, attempt)
+        hasTimedOut ? UNANSWERED : this.#judge(error, attempt)
       this.#calls.run(terms, { start, judgeFailure }).then(resolve, reject)
     })
   }

@@ -204,7 +204,7 @@ export class RelayedRequest implements Handler {
   /** Has the queue carry out the verdict, and reports the end of the attempt. Returns whether the request is to be sent again. */
   #observe(verdict: Verdict): boolean {
     const { queue } = this.settings
-    const again = queue.observe(this.#turn!, verdict)
+    const again = queue.carryOutVerdict(this.#turn!, verdict)
     this.#isJudged = true
     queue.events?.ended(this.#turn!, again, {})
     return again

@@ -236,12 +236,12 @@ class Column {
     const policy = limit === undefined ? undefined : entryOf(this.options, this.windowMs, limit)
     const without = this.#without ?? (isWhole ? undefined : 'interrupted')
     const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
-    const orNull = (peak: number): number | null => (peak === Infinity ? null : peak)
-    const peaks = sorted.map(([peak, count]) => [orNull(peak), count] as const)
+    const finiteOrNull = (peak: number): number | null => (peak === Infinity ? null : peak)
+    const peaks = sorted.map(([peak, count]) => [finiteOrNull(peak), count] as const)
     const highest = this.#highest.map(({ caller, peak, calls }) => {
-      return { key: keys[caller]!, peak: orNull(peak), calls }
+      return { key: keys[caller]!, peak: finiteOrNull(peak), calls }
     })
-    const [next = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
+    const [nextPeak = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
     const cells = this.#shown.map((cell) => {
       const isDecided = isWhole && this.#decided.includes(cell)
       return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report(habits) }) }
@@ -252,7 +252,7 @@ class Column {
       cells,
       peaks,
       highest,
-      ...(policy && { recommended: { policy, next } }),
+      ...(policy && { recommended: { policy, next: nextPeak } }),
     }
   }
 

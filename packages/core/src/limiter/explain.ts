@@ -30,7 +30,7 @@ const CURES = ['unblock', 'reset', 'removeOverride', 'override'] as const
 export async function explain(of: OverriddenLimiter, given: PolicySet, key: string, cost: number) {
   const stored = storedKey(key)
   const { known } = of.records
-  await known?.unread()
+  await known?.untilFirstRead()
   const set = of.records.withOverride(given, stored, false)
   const answer = await set.keyspace.decide('peek', stored, cost, 0)
   const decision = new Decision(set, answer, key, undefined).toJSON()

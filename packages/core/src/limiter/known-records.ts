@@ -5,7 +5,7 @@ import { StoreError } from '../values/errors.js'
 import { isPromise } from '../values/promises.js'
 import { heldWeakly } from '../values/weak-values.js'
 import { type KeyRecord, readRecord, type RecordContent, recordId, type RecordSubject } from './key-record.js'
-import { overridden } from './overridden-set.js'
+import { overriddenSet } from './overridden-set.js'
 import type { PolicySet } from './policy-set.js'
 import { StoreClock } from './store-clock.js'
 
@@ -110,7 +110,7 @@ class OverrideInForce {
     const now = this.known.now()
     const isBeaten = this.#isExempt && this.known.get({ ...this.record, kind: 'block' }) !== undefined
     if (this.#until <= now || isBeaten) return set
-    if (this.#of !== set) [this.#of, this.#made] = [set, overridden(set, this.record.content)]
+    if (this.#of !== set) [this.#of, this.#made] = [set, overriddenSet(set, this.record.content)]
     if (isNoted && this.#made !== set && now - this.#notedAt >= NOTED_US) {
       this.#notedAt = now
       this.known.note(this.record.id)
@@ -216,7 +216,7 @@ export class KnownRecords {
    * Ends with the first read, which begins now unless it has; no later than the store's `startTimeout`, and as soon as the store is
    * known not to be connected. Undefined once it has ended.
    */
-  unread(): Promise<void> | undefined {
+  untilFirstRead(): Promise<void> | undefined {
     if (this.isRead || this.#unread) return this.isRead ? undefined : this.#unread
     if (!this.#isTicking) this.#schedule()
     const read = this.#read()
@@ -250,7 +250,7 @@ export class KnownRecords {
       return found && (found.written ?? found.version)
     }
     if (!this.#isTicking) this.#schedule()
-    this.unread()?.catch(() => {})
+    this.untilFirstRead()?.catch(() => {})
     const written = await write()
     if (written !== undefined) return written
     this.#end()
@@ -341,14 +341,14 @@ export class KnownRecords {
   #receive<C extends RecordChanges | undefined>(sent: number, changes: MaybePromise<C>): MaybePromise<C> {
     const nth = ++this.#asked
     const take = (found: C): C => {
-      if (found && nth > this.#taken) this.#take(found, nth, sent)
+      if (found && nth > this.#taken) this.#takeChanges(found, nth, sent)
       return found
     }
     return isPromise(changes) ? changes.then(take) : take(changes)
   }
 
   /** Makes what is known of the changes of operation `nth`. The first are no changes to this process, so nothing hears of them. */
-  #take({ version, now, areAll, records }: RecordChanges, nth: number, sent: number): void {
+  #takeChanges({ version, now, areAll, records }: RecordChanges, nth: number, sent: number): void {
     const isHeard = this.#taken > 0 || this.store.local === true
     this.#taken = nth
     this.#version = version

@@ -179,7 +179,7 @@ export class Limiter {
 
   /** @internal */
   get [UNREAD](): Promise<void> | undefined {
-    return this.#records.rules ? this.#records.known?.unread() : undefined
+    return this.#records.rules ? this.#records.known?.untilFirstRead() : undefined
   }
 
   /**
@@ -625,7 +625,7 @@ export class Limiter {
   #listen(): void {
     const known = recordsOf(this.#overridden)
     this.#records.listeners.add(this.#heard)
-    known.unread()?.catch(() => {})
+    known.untilFirstRead()?.catch(() => {})
   }
 
   /** Reports what has become of a record. */

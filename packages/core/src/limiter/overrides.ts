@@ -7,7 +7,7 @@ import { storedKey } from '../values/key.js'
 import * as option from '../values/options.js'
 import type { KeyRecord, RecordContent, RecordKind } from './key-record.js'
 import { type LimiterRecords, MOST_RECORDS } from './known-records.js'
-import { overridden, overriddenPolicies } from './overridden-set.js'
+import { overriddenSet, overriddenPolicies } from './overridden-set.js'
 import type { PolicySet } from './policy-set.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
@@ -103,7 +103,7 @@ export async function override(
   const stored = storedKey(key)
   const known = recordsOf(of)
   const { reason, by, force, ...settings } = option.readOptions(OVERRIDE, options, ABOUT)
-  await known.unread()
+  await known.untilFirstRead()
   const set = of.own()
   const content: RecordContent = { key, reason, by, ...contentOf(settings, set) }
   const end = endOf(settings.until, known.now())
@@ -227,7 +227,7 @@ async function refuseToLower(
     throw new StoreError(codeOf(answer.degraded.why), why, { sent: false })
   }
   const former = of.records.withOverride(set, stored, false).given
-  for (const [i, policy] of overridden(set, content).given.entries()) {
+  for (const [i, policy] of overriddenSet(set, content).given.entries()) {
     const { name, capacity } = policy
     const used = usedOf(answer, state.policies[i]!, i)
     const isRaised = content.factor !== undefined && capacity >= (former[i] ?? set.given[i]!).capacity
@@ -245,14 +245,16 @@ export function recordShown(record: KeyRecord, of: OverriddenLimiter): KeyOverri
   const date = (us: number): Date => new Date(us / 1000)
   const entry = { kind, key, limiter, reason, by, madeAt: date(version), until: date(until) }
   if (kind !== 'override') return entry
-  const list = limits && ownOverridden(of, content)
+  const policiesInForce = limits && ownOverridden(of, content)
   return {
     ...entry,
     lastAppliedAt: appliedAt > 0 ? date(appliedAt) : undefined,
-    ...(list && { limits: Object.fromEntries(list.map(({ name, limit }) => [name, limit])) }),
+    ...(policiesInForce && {
+      limits: Object.fromEntries(policiesInForce.map(({ name, limit }) => [name, limit])),
+    }),
     ...(factor !== undefined && { factor }),
     ...(exempt && { exempt }),
-    actsUnder: !limits ? 'every list' : list ? 'lists of these shapes' : 'none',
+    actsUnder: !limits ? 'every list' : policiesInForce ? 'lists of these shapes' : 'none',
     leaseMs: of.leaseMs,
   }
 }

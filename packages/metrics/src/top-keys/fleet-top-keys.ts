@@ -5,7 +5,7 @@ import { type PostedLimit, postsOf, type ReadPosts } from './post.js'
 import { boardOf } from './posting.js'
 import { scaled } from './sampling.js'
 import { type KeyCount, sorted } from './space-saving.js'
-import { merge } from './summary.js'
+import { mergeSummaries } from './summary.js'
 
 /** The counts of a limiter in all processes of a fleet, each over the window of its `topKeys`. */
 export interface FleetTopKeys {
@@ -56,7 +56,7 @@ export async function fleetTopKeys(
   /** The heaviest keys of the whole fleet, by denied calls or by sampled calls: the lists of all processes merged into one. */
   const merged = (which: 'denied' | 'sampled'): readonly KeyCount[] => {
     const summaries = posts.map((post) => post[which])
-    return merge(summaries, size).keys
+    return mergeSummaries(summaries, size).keys
   }
   return {
     processes: postsByProcess.filter((ofProcess) => ofProcess.length > 0).length,

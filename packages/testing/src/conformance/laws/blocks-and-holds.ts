@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { lawsAfter, past, type Subject } from '../law.js'
+import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
  * Declares the laws of blocks, which deny everything until they end, and of holds, during which `consume` is denied and a booking
@@ -12,7 +12,7 @@ import { lawsAfter, past, type Subject } from '../law.js'
  */
 export function blocksAndHolds(subject: Subject): void {
   const blocked = fc
-    .tuple(past(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
     .map(([before, duration]) => ({ ...before, duration }))
   const { ofKey, ofTwins } = lawsAfter(subject, blocked)
 

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { operationOf } from '../operation.js'
-import { law, lawsAfter, past, type Subject } from '../law.js'
+import { law, lawsAfter, afterCalls, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
@@ -12,7 +12,7 @@ import type { Caller } from '../session.js'
  */
 export function booking(subject: Subject): void {
   const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
+  const { ofKey, ofTwins } = lawsAfter(subject, afterCalls(subject))
 
   ofKey('books at the instant that was announced', async (caller) => {
     await fill(caller, subject.mostCost)
@@ -45,7 +45,7 @@ export function booking(subject: Subject): void {
   law(
     subject,
     'lets calls pass in the order in which they came',
-    past(subject, { book: 8, consume: 4, refund: 1, charge: 1 }),
+    afterCalls(subject, { book: 8, consume: 4, refund: 1, charge: 1 }),
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])
       let last = 0

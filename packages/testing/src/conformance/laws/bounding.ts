@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { operationOf } from '../operation.js'
-import { law, past, type Subject } from '../law.js'
+import { law, afterCalls, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { ruleOf } from '../rule.js'
 import type { Caller } from '../session.js'
@@ -27,7 +27,7 @@ export function bounding(subject: Subject): void {
     law(
       subject,
       `keeps its bound over every span, ${what}`,
-      past(subject, mixed),
+      afterCalls(subject, mixed),
       async (session, { options: numbers, steps }) => {
         const caller = session.caller([factory(numbers)])
         const trace = new Trace(ruleOf(model, numbers))
@@ -69,7 +69,7 @@ export function bounding(subject: Subject): void {
   law(
     subject,
     'keeps its bound when units are given back behind bookings',
-    past(subject, { consume: 1 }),
+    afterCalls(subject, { consume: 1 }),
     async (session, { options: numbers, steps }) => {
       const caller = session.caller([factory(numbers)])
       const trace = new Trace(ruleOf(model, numbers))

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Booking } from '@sluice/core/store'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
@@ -11,7 +11,7 @@ import type { Caller } from '../session.js'
  */
 export function cancelling(subject: Subject): void {
   const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
+  const { ofKey, ofTwins } = lawsAfter(subject, afterCalls(subject))
 
   ofTwins('restores the key when the newest booking is cancelled', async (cancelled, twin, { session }) => {
     for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
@@ -28,7 +28,7 @@ export function cancelling(subject: Subject): void {
   law(
     subject,
     'releases the units of a booking that is not the newest write',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       for (const write of ['book', 'charge', 'refund', 'reset'] as const) {
@@ -60,7 +60,7 @@ export function cancelling(subject: Subject): void {
   law(
     subject,
     'confirms a booking until the key is lost, held or blocked',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       for (const [trouble, found] of TROUBLES) {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 
 /**
  * Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. `ofKey` declares a test on
@@ -11,7 +11,7 @@ import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../
  */
 export function charging(subject: Subject): void {
   const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
+  const { ofKey, ofTwins } = lawsAfter(subject, afterCalls(subject))
 
   ofTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {
     const { remaining } = await denied.peek(1)
@@ -33,7 +33,7 @@ export function charging(subject: Subject): void {
   law(
     subject,
     'never lets a cost above the capacity pass',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policy = factory(options)
       if (policy.capacity >= subject.mostCost) return

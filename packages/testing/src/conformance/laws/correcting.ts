@@ -1,15 +1,15 @@
 import { strict as assert } from 'node:assert'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 
 /**
  * Declares the laws of refunds, which give the newest units of a key back, and of charges, which are made whether they fit or
- * not, up to twice the capacity. `ofKey` declares a test on a new key with a random past of calls behind it; `law` with `past`
+ * not, up to twice the capacity. `ofKey` declares a test on a new key with a random past of calls behind it; `law` with `afterCalls`
  * and `replay` does the same for several keys. `mostCost` is the largest cost that the store takes; laws that need a larger one
  * return early.
  */
 export function correcting(subject: Subject): void {
   const { factory } = subject.shape
-  const { ofKey } = lawsAfter(subject, past(subject))
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
 
   ofKey('gives back what was booked, and no more', async (caller) => {
     const { remaining } = await caller.peek(1)
@@ -23,7 +23,7 @@ export function correcting(subject: Subject): void {
     assert.equal((await caller.peek(1)).remaining, remaining)
   })
 
-  law(subject, 'never falls below empty', past(subject), async (session, { options, steps }) => {
+  law(subject, 'never falls below empty', afterCalls(subject), async (session, { options, steps }) => {
     const policy = factory(options)
     const [caller, fresh] = [session.caller([policy]), session.caller([policy])]
     await replay(subject, steps, caller)
@@ -42,7 +42,7 @@ export function correcting(subject: Subject): void {
   law(
     subject,
     'changes nothing by a refund to a new key',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       const [refunded, fresh] = [session.caller(policies), session.caller(policies)]
@@ -74,21 +74,26 @@ export function correcting(subject: Subject): void {
     }
   })
 
-  law(subject, 'saturates at twice the capacity', past(subject), async (session, { options, steps }) => {
-    const policy = factory(options)
-    if (2 * policy.capacity > subject.mostCost) return
-    const [once, often] = [session.caller([policy]), session.caller([policy])]
-    await replay(subject, steps, once, often)
-    session.now = Math.max(session.now, ...once.bookings.map(({ at }) => at))
-    await once.charge(2 * policy.capacity)
-    for (let i = 0; i < 3; i++) await often.charge(subject.mostCost)
-    await expectEqualKeys(once, often)
-  })
+  law(
+    subject,
+    'saturates at twice the capacity',
+    afterCalls(subject),
+    async (session, { options, steps }) => {
+      const policy = factory(options)
+      if (2 * policy.capacity > subject.mostCost) return
+      const [once, often] = [session.caller([policy]), session.caller([policy])]
+      await replay(subject, steps, once, often)
+      session.now = Math.max(session.now, ...once.bookings.map(({ at }) => at))
+      await once.charge(2 * policy.capacity)
+      for (let i = 0; i < 3; i++) await often.charge(subject.mostCost)
+      await expectEqualKeys(once, often)
+    },
+  )
 
   law(
     subject,
     'owes at most twice the capacity',
-    past(subject, { consume: 1 }),
+    afterCalls(subject, { consume: 1 }),
     async (session, { options }) => {
       const { capacity } = factory(options)
       if (2 * capacity > subject.mostCost) return
@@ -104,7 +109,7 @@ export function correcting(subject: Subject): void {
   law(
     subject,
     'counts what passes after a large charge',
-    past(subject, { consume: 1 }),
+    afterCalls(subject, { consume: 1 }),
     async (session, { options }) => {
       const { capacity } = factory(options)
       if (2 * capacity > subject.mostCost) return

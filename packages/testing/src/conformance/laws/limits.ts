@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { operationOf } from '../operation.js'
-import { expectEqualKeys, law, replay, seen, type Subject } from '../law.js'
+import { expectEqualKeys, law, replay, comparable, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
 import { Session } from '../session.js'
 import { HISTORY, starts, traffic } from '../traffic.js'
@@ -78,7 +78,7 @@ export function limits(subject: Subject): void {
       const operation = operationOf(step, session.now, policies, quiet.known, subject.mostCost)
       await busy.perform(operation)
       const [answer, answerAlone] = [await quiet.perform(operation), await alone.perform(operation)]
-      assert.deepEqual(seen(answer), seen(answerAlone))
+      assert.deepEqual(comparable(answer), comparable(answerAlone))
     }
     await elsewhere.close()
   })

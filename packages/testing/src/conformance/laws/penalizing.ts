@@ -2,7 +2,7 @@ import type { Penalty } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Policy } from '@sluice/core'
-import { law, past, replay, type Subject } from '../law.js'
+import { law, afterCalls, replay, type Subject } from '../law.js'
 import { options, penalties } from '../numbers.js'
 import { operationOf } from '../operation.js'
 import { ruleOf } from '../rule.js'
@@ -19,7 +19,7 @@ import { starts, traffic } from '../traffic.js'
  */
 export function penalizing(subject: Subject): void {
   const { factory } = subject.shape
-  const drawn = fc.tuple(past(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
   /**
    * Makes a caller of a new key and carries out the drawn past on it. These calls come under tier 0, which has no penalty, so
    * that none of their refusals counts towards the first block.
@@ -182,7 +182,7 @@ export function penalizing(subject: Subject): void {
 export function beginningAnew(subject: Subject): void {
   const { factory, model } = subject.shape
   const fresh = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
-  const drawn = fc.tuple(past(subject), fresh).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = fc.tuple(afterCalls(subject), fresh).map(([before, penalty]) => ({ ...before, penalty }))
 
   law(subject, 'ends a block with a full allowance, and keeps the count', drawn, async (session, value) => {
     const { after, block, factor, maxBlock } = value.penalty

@@ -12,7 +12,7 @@ import {
 import { guard, type Penalty, type Store } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { expectEqualKeys, law, past, replay, seen, type Subject } from '../law.js'
+import { expectEqualKeys, law, afterCalls, replay, comparable, type Subject } from '../law.js'
 import { options, penalties } from '../numbers.js'
 import { Caller, type Session } from '../session.js'
 import type { TrafficOptions } from '../traffic.js'
@@ -121,7 +121,7 @@ export function severalKeys(subject: Subject): void {
   law(
     once,
     'leaves a key what it had, however often another denies',
-    past(subject),
+    afterCalls(subject),
     async (session, value) => {
       const [key, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
       await replay(subject, value.steps, key, twin)
@@ -146,19 +146,24 @@ export function severalKeys(subject: Subject): void {
 
   // A tenth of the runs, as each makes 16 calls on 16 keys.
   const seldom = { ...subject, runs: Math.ceil(subject.runs / 10) }
-  law(seldom, 'ends where calls cross on the same keys', past(subject), async (session, { options: own }) => {
-    // 16 calls at once on the same 16 keys, half of them in reverse: none may wait for another for ever, or charge in part.
-    const keys = Array.from({ length: 16 }, () => session.caller([factory(own)]))
-    const twin = session.caller([factory(own)])
-    const wholes = await Promise.all(keys.map((_, i) => decide(session, i % 2 ? keys : keys.toReversed())))
-    for (const { allowed } of wholes) {
-      if (allowed) assert.equal((await twin.consume(1)).reason, undefined)
-    }
-    const { remaining } = await twin.peek(1)
-    for (const key of keys) assert.equal((await key.peek(1)).remaining, remaining)
-  })
+  law(
+    seldom,
+    'ends where calls cross on the same keys',
+    afterCalls(subject),
+    async (session, { options: own }) => {
+      // 16 calls at once on the same 16 keys, half of them in reverse: none may wait for another for ever, or charge in part.
+      const keys = Array.from({ length: 16 }, () => session.caller([factory(own)]))
+      const twin = session.caller([factory(own)])
+      const wholes = await Promise.all(keys.map((_, i) => decide(session, i % 2 ? keys : keys.toReversed())))
+      for (const { allowed } of wholes) {
+        if (allowed) assert.equal((await twin.consume(1)).reason, undefined)
+      }
+      const { remaining } = await twin.peek(1)
+      for (const key of keys) assert.equal((await key.peek(1)).remaining, remaining)
+    },
+  )
 
-  law(subject, 'changes nothing by trying', past(subject), async (session, value) => {
+  law(subject, 'changes nothing by trying', afterCalls(subject), async (session, value) => {
     const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
     await replay(subject, value.steps, tried, twin)
     const answer = await tried.try(1)
@@ -167,7 +172,7 @@ export function severalKeys(subject: Subject): void {
   })
 
   const committed = fc
-    .tuple(past(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
+    .tuple(afterCalls(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
     .map(([before, cost]) => ({ ...before, cost }))
   law(
     subject,
@@ -182,7 +187,7 @@ export function severalKeys(subject: Subject): void {
       ]
       await replay(subject, value.steps, undone, called, twin)
       const answer = await undone.commit(cost)
-      assert.deepEqual(seen({ ...answer, booking: undefined }), seen(await called.consume(cost)))
+      assert.deepEqual(comparable({ ...answer, booking: undefined }), comparable(await called.consume(cost)))
       // A store without undo makes no booking; its charge is released instead.
       if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
       else if (!answer.reason) await undone.release(undone.charges.at(-1)!, cost)
@@ -193,7 +198,7 @@ export function severalKeys(subject: Subject): void {
   law(
     subject,
     'releases such a charge after which another call was charged',
-    past(subject),
+    afterCalls(subject),
     async (session, value) => {
       const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
       await replay(subject, value.steps, undone, twin)
@@ -277,7 +282,7 @@ function several(subject: Subject, kinds?: TrafficOptions['kinds']) {
   )
   return fc
     .tuple(
-      past(subject, kinds),
+      afterCalls(subject, kinds),
       fc.array(others, { minLength: 1, maxLength: MOST_KEYS - 1 }),
       fc.integer({ min: 0, max: 5 }),
     )

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { lawsAfter, past, type Subject } from '../law.js'
+import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
  * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. `ofKey`
@@ -11,7 +11,7 @@ import { lawsAfter, past, type Subject } from '../law.js'
  */
 export function waiting(subject: Subject): void {
   const costed = fc
-    .tuple(past(subject), fc.double({ min: 0, max: 1, noNaN: true }))
+    .tuple(afterCalls(subject), fc.double({ min: 0, max: 1, noNaN: true }))
     .map(([before, share]) => ({
       ...before,
       /** A cost from 1 to `most`. */
