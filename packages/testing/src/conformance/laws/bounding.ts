@@ -17,8 +17,16 @@ import { starts, traffic } from '../traffic.js'
  * millisecond, as the products would grow too large; the coarser time must not let a unit pass early.
  */
 export function bounding(subject: Subject): void {
-  const { factory, model } = subject.shape
+  keepsItsBoundOverEverySpan(subject)
+  keepsItsBoundWhenAllIsTaken(subject)
+  keepsItsBoundWhenUnitsAreGivenBack(subject)
+  const { model, variant } = subject.shape
+  if (model.capacity && model.multiplied(variant))
+    keepsItsBoundWhenATickIsAMillisecond(subject, model.capacity)
+}
 
+function keepsItsBoundOverEverySpan(subject: Subject): void {
+  const { factory, model } = subject.shape
   const kinds = {
     'net of refunds': { consume: 6, book: 4, refund: 2 },
     'whatever is charged besides': { consume: 6, book: 4, charge: 2 },
@@ -43,13 +51,15 @@ export function bounding(subject: Subject): void {
       },
     )
   }
+}
 
+function keepsItsBoundWhenAllIsTaken(subject: Subject): void {
+  const { factory, model } = subject.shape
   const greedy = fc.record({
     options: options(subject.shape),
     start: starts,
     steps: traffic({ kinds: { peek: 1 }, most: 40 }),
   })
-
   law(
     subject,
     'keeps its bound when all that remains is taken at once, again and again',
@@ -65,7 +75,10 @@ export function bounding(subject: Subject): void {
       trace.check()
     },
   )
+}
 
+function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
+  const { factory, model } = subject.shape
   law(
     subject,
     'keeps its bound when units are given back behind bookings',
@@ -87,11 +100,11 @@ export function bounding(subject: Subject): void {
       trace.check()
     },
   )
+}
 
-  const { capacity, multiplied } = model
-  if (!capacity || !multiplied(subject.shape.variant)) return
+function keepsItsBoundWhenATickIsAMillisecond(subject: Subject, capacity: string): void {
+  const { factory, model } = subject.shape
   const coarse = { ...subject.shape.variant, window: 3_600_010, limit: 700_000, [capacity]: 2 }
-
   law(
     subject,
     'keeps its bound when a tick is a millisecond and a call comes within the one that pays off the debt',

@@ -8,9 +8,18 @@ import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } fro
  * return early.
  */
 export function correcting(subject: Subject): void {
-  const { factory } = subject.shape
-  const { ofKey } = lawsAfter(subject, afterCalls(subject))
+  givesBackWhatWasBooked(subject)
+  neverFallsBelowEmpty(subject)
+  changesNothingByARefundToANewKey(subject)
+  neverRefusesACharge(subject)
+  saysWithAChargeWhatCountsAfterIt(subject)
+  saturatesAtTwiceTheCapacity(subject)
+  owesAtMostTwiceTheCapacity(subject)
+  countsWhatPassesAfterALargeCharge(subject)
+}
 
+function givesBackWhatWasBooked(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('gives back what was booked, and no more', async (caller) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(remaining, subject.mostCost)
@@ -22,7 +31,10 @@ export function correcting(subject: Subject): void {
     } else if (cost === 1) await caller.refund(1)
     assert.equal((await caller.peek(1)).remaining, remaining)
   })
+}
 
+function neverFallsBelowEmpty(subject: Subject): void {
+  const { factory } = subject.shape
   law(subject, 'never falls below empty', afterCalls(subject), async (session, { options, steps }) => {
     const policy = factory(options)
     const [caller, fresh] = [session.caller([policy]), session.caller([policy])]
@@ -38,7 +50,10 @@ export function correcting(subject: Subject): void {
     await fresh.consume(Math.min(policy.capacity, subject.mostCost))
     assert.equal((await caller.peek(1)).remaining, (await fresh.peek(1)).remaining)
   })
+}
 
+function changesNothingByARefundToANewKey(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'changes nothing by a refund to a new key',
@@ -51,7 +66,10 @@ export function correcting(subject: Subject): void {
       await expectEqualKeys(refunded, fresh)
     },
   )
+}
 
+function neverRefusesACharge(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(Math.ceil(remaining / 2) + 1, subject.mostCost)
@@ -61,7 +79,10 @@ export function correcting(subject: Subject): void {
     await caller.charge(more)
     assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost - more))
   })
+}
 
+function saysWithAChargeWhatCountsAfterIt(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('says with a charge what counts after it, if it says that', async (caller, { session }) => {
     const [keyspace, key] = [caller.keyspaces[0]!, caller.key]
     for (let i = 0; i < 3; i++) {
@@ -73,7 +94,10 @@ export function correcting(subject: Subject): void {
       assert.deepEqual(counts, [session.now, used![0], effect, resetAt])
     }
   })
+}
 
+function saturatesAtTwiceTheCapacity(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'saturates at twice the capacity',
@@ -89,7 +113,10 @@ export function correcting(subject: Subject): void {
       await expectEqualKeys(once, often)
     },
   )
+}
 
+function owesAtMostTwiceTheCapacity(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'owes at most twice the capacity',
@@ -105,7 +132,10 @@ export function correcting(subject: Subject): void {
       assert.equal((await caller.peek(1)).remaining, 1)
     },
   )
+}
 
+function countsWhatPassesAfterALargeCharge(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'counts what passes after a large charge',

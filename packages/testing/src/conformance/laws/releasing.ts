@@ -23,9 +23,17 @@ const MIXED = { consume: 8, book: 4, release: 6, cancel: 2 }
  * store does not report those that come later.
  */
 export function releasing(subject: Subject): void {
+  keepsItsPromiseForWhatWasKept(subject)
+  givesAChargeBackWholeAtItsInstant(subject)
+  givesNothingBackOnceTheKeyIsFullAgain(subject)
+  decidesAFullKeyAsOneNeverUsed(subject)
+  leavesChargesMadeAfterTheStateWasLost(subject)
+  neverMovesABookingForward(subject)
+}
+
+function keepsItsPromiseForWhatWasKept(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
-
   const kept = fc.record({
     tiers: tiers(subject.shape, 2),
     start: starts,
@@ -79,7 +87,11 @@ export function releasing(subject: Subject): void {
       },
     )
   }
+}
 
+function givesAChargeBackWholeAtItsInstant(subject: Subject): void {
+  const { factory, model, variant } = subject.shape
+  const isLate = model.releasesLater?.(variant) === true
   law(
     subject,
     'gives a charge back whole at its own instant',
@@ -102,7 +114,10 @@ export function releasing(subject: Subject): void {
       assert(after <= (await untouched.peek(1)).remaining)
     },
   )
+}
 
+function givesNothingBackOnceTheKeyIsFullAgain(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'gives nothing back once the key is full again',
@@ -117,7 +132,10 @@ export function releasing(subject: Subject): void {
       await expectEqualKeys(released, twin)
     },
   )
+}
 
+function decidesAFullKeyAsOneNeverUsed(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'decides a key that is full again as one that was never used, whatever has drained or refunded it',
@@ -150,7 +168,10 @@ export function releasing(subject: Subject): void {
       await expectEqualKeys(used, fresh)
     },
   )
+}
 
+function leavesChargesMadeAfterTheStateWasLost(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'leaves the charges that others made after the state was lost',
@@ -174,7 +195,10 @@ export function releasing(subject: Subject): void {
       await expectEqualKeys(released, twin)
     },
   )
+}
 
+function neverMovesABookingForward(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'never moves a booking or the last booked instant forward',

@@ -25,8 +25,27 @@ import type { TrafficOptions } from '../traffic.js'
  */
 export function severalKeys(subject: Subject): void {
   const { factory } = subject.shape
-  const drawn = several(subject)
+  chargesEveryKeyOrNone(subject)
+  passesWhenTheWaitIsOver(subject)
+  const watched = fc.constantFrom<Terms>({}, { enforce: false })
+  withTerms(subject, 'denies no whole for a part that only watches, which is charged if it fits', watched)
+  reservesUnitsOfEveryKeyOrNone(subject)
+  leavesAKeyWhatItHad(subject)
+  endsWhereCallsCross(subject)
+  law(subject, 'changes nothing by trying', afterCalls(subject), async (session, value) => {
+    const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
+    await replay(subject, value.steps, tried, twin)
+    const answer = await tried.try(1)
+    assert.equal(answer.reason, (await twin.peek(1)).reason)
+    await expectEqualKeys(tried, twin)
+  })
+  answersAChargeThatCanBeUndone(subject)
+  releasesAChargeThatIsNotTheLatest(subject)
+}
 
+function chargesEveryKeyOrNone(subject: Subject): void {
+  const { factory } = subject.shape
+  const drawn = several(subject)
   law(subject, 'charges every key as calls by themselves would, or none', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
     const [whole, reversed, twins] = [0, 1, 2].map(() => lists.map((policies) => session.caller(policies)))
@@ -51,7 +70,11 @@ export function severalKeys(subject: Subject): void {
       }
     }
   })
+}
 
+function passesWhenTheWaitIsOver(subject: Subject): void {
+  const { factory } = subject.shape
+  const drawn = several(subject)
   law(subject, 'passes as soon as the wait of a whole is over', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
     const keys = lists.map((policies) => session.caller(policies))
@@ -67,10 +90,10 @@ export function severalKeys(subject: Subject): void {
       assert.equal((await decide(session, keys)).allowed, true)
     }
   })
+}
 
-  const watched = fc.constantFrom<Terms>({}, { enforce: false })
-  withTerms(subject, 'denies no whole for a part that only watches, which is charged if it fits', watched)
-
+function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     seldomTried(subject),
     'reserves units of every key as calls by themselves would, or of none',
@@ -115,7 +138,10 @@ export function severalKeys(subject: Subject): void {
       }
     },
   )
+}
 
+function leavesAKeyWhatItHad(subject: Subject): void {
+  const { factory } = subject.shape
   // One run with many calls in place of many runs: what a denial leaves behind may show only after thousands of them.
   const once = { ...subject, runs: 1 }
   law(
@@ -143,7 +169,10 @@ export function severalKeys(subject: Subject): void {
       await expectEqualKeys(key, twin)
     },
   )
+}
 
+function endsWhereCallsCross(subject: Subject): void {
+  const { factory } = subject.shape
   // A tenth of the runs, as each makes 16 calls on 16 keys.
   const seldom = { ...subject, runs: Math.ceil(subject.runs / 10) }
   law(
@@ -162,15 +191,10 @@ export function severalKeys(subject: Subject): void {
       for (const key of keys) assert.equal((await key.peek(1)).remaining, remaining)
     },
   )
+}
 
-  law(subject, 'changes nothing by trying', afterCalls(subject), async (session, value) => {
-    const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
-    await replay(subject, value.steps, tried, twin)
-    const answer = await tried.try(1)
-    assert.equal(answer.reason, (await twin.peek(1)).reason)
-    await expectEqualKeys(tried, twin)
-  })
-
+function answersAChargeThatCanBeUndone(subject: Subject): void {
+  const { factory } = subject.shape
   const committed = fc
     .tuple(afterCalls(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
     .map(([before, cost]) => ({ ...before, cost }))
@@ -194,7 +218,10 @@ export function severalKeys(subject: Subject): void {
       await expectEqualKeys(undone, twin)
     },
   )
+}
 
+function releasesAChargeThatIsNotTheLatest(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'releases such a charge after which another call was charged',
