@@ -1,5 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
-import { CONTRACT_NUMBER, inCommon, SETTINGS } from '@sluice/core/internal'
+import { CONTRACT_NUMBER, sharedInProcess, SETTINGS } from '@sluice/core/internal'
 import type { KeptHeaders, Platform } from './platform.js'
 import { warn } from './setup-warnings.js'
 
@@ -10,7 +10,7 @@ import { warn } from './setup-warnings.js'
  * and the CJS build of this package in one process; copies of another contract do not read each other's decisions.
  */
 const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
-const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
+const decisionsBeside = sharedInProcess('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
 
 /**
  * One limiter's decision about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { type DeclarationOf, expected, oneOf, unchecked } from '@sluice/core/internal'
+import { type DeclarationOf, expectedButGot, oneOf, unchecked } from '@sluice/core/internal'
 import { mostRestrictive, type RequestDecision, type RequestDecisions, wholeSeconds } from './decisions.js'
 import { writeDraft6, writeDraft7, writeDraft11 } from './ietf-drafts.js'
 import type { KeptHeaders, Platform, SetHeader } from './platform.js'
@@ -55,7 +55,7 @@ export function headerWriter<Res>(
   if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
     const what =
       "headers must be 'x-ratelimit' (the default), 'ietf' (the newest draft), 'draft-6', 'draft-7', a list of them or false"
-    throw expected(PolicyError, 'INVALID_OPTION', what, headers)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', what, headers)
   }
   if (new Set(drafts).size > 1) {
     const what = `${drafts.join(' and ')} exclude each other: both set RateLimit-Policy`
@@ -192,7 +192,7 @@ export function headerSetter<Res>(
 ): SetHeader<Res> {
   if (names === undefined) return setHeader
   if (typeof names !== 'object' || names === null) {
-    throw expected(PolicyError, 'INVALID_OPTION', 'headerNames must be an object', names)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', 'headerNames must be an object', names)
   }
   const renamed = new Map(Object.entries(names).filter(([, newName]) => newName !== undefined))
   for (const [name, newName] of renamed) checkName(name, newName)
@@ -214,10 +214,10 @@ export function headerSetter<Res>(
 function checkName(name: string, newName: unknown): void {
   if (!(RENAMEABLE as readonly string[]).includes(name)) {
     const what = `headerNames knows ${RENAMEABLE.join(', ')}`
-    throw expected(PolicyError, 'INVALID_OPTION', what, name)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', what, name)
   }
   if (newName === false || (typeof newName === 'string' && TOKEN.test(newName))) return
-  throw expected(
+  throw expectedButGot(
     PolicyError,
     'INVALID_OPTION',
     `headerNames: ${name} must be the name of a header or false`,

@@ -1,5 +1,5 @@
 import { type Policy, PolicyError } from '@sluice/core'
-import { type Declaration, printableName, readOne, required } from '@sluice/core/internal'
+import { type Declaration, printableName, readOption, required } from '@sluice/core/internal'
 import { algorithms, type Penalty, type PolicyFactory } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 import { whole } from './protocol.js'
@@ -52,7 +52,7 @@ export function readWirePolicies(text: string): WirePolicies {
     const [name, sent, penalty, max] = JSON.parse(text) as [string, SentPolicy[], (number[] | 0)?, number?]
     if (sent.length < 1 || sent.length > MOST_POLICIES) throw new Error(`${sent.length} policies`)
     const policies = sent.map((policy) => policyOf(...policy))
-    const checked = readOne(required(printableName), name, 'name', { what: 'a limiter' })
+    const checked = readOption(required(printableName), name, 'name', { what: 'a limiter' })
     return new WirePolicies(checked, policies, penalty ? penaltyOf(penalty) : undefined, max && whole(max))
   } catch (cause) {
     throw new UnreadablePolicies(`the process that serves cannot read the policies: ${String(cause)}`)

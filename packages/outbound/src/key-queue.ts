@@ -2,7 +2,7 @@ import { createLimiter, type Decision, type Limiter, type Permit, type Policy } 
 import {
   type CheckedOptions,
   clearTimer,
-  ownText,
+  copiedText,
   REPORTS,
   setTimer,
   sleep,
@@ -147,24 +147,15 @@ export class KeyQueue {
    * passed to another call, so `options` asks with the deadline of the call that has it now.
    */
   async #serve({ key }: Turn, booking: BookedTurn): Promise<void> {
-    const { holder, limiter, permits: sources } = this.shared
+    const { holder, permits: sources } = this.shared
     this.#underWay++
     const permits: Permit[] = []
     try {
-      for (const source of sources.length > 0 ? permitsOf(sources, key, booking.keys) : []) {
-        const { maxWait, signal } = booking.options(this.stored)
-        const options = { maxWait, signal, [REPORTS]: booking }
-        const permit = await source.semaphore.acquire(source.key, options)
-        if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
-        permits.push(permit)
-      }
-      if (!holder && this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
+      if (sources.length > 0) await this.#takePermits(key, booking, permits)
+      const isPausedHereAlone = !holder
+      if (isPausedHereAlone && this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
       const options = booking.options(this.stored)
-      const { settle, cost } = booking
-      const reserved = settle &&
-        cost > 0 &&
-        limiter?.reserves && { ...options, ttl: settle.ttl, atEnd: settle.atEnd ? cost : 0 }
-      const decision = await (reserved ? limiter.reserve!(key, reserved) : limiter?.acquire(key, options))
+      const decision = await this.#takeTurn(key, booking, options)
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
         // A call without a deadline is booked again, but not before a turn may be free.
@@ -174,7 +165,7 @@ export class KeyQueue {
         }
         throw denial
       }
-      if (decision && settle) holdUntilEnd(decision, settle, cost)
+      if (decision && booking.settle) holdUntilEnd(decision, booking.settle, booking.cost)
       // The store may not have heard of the pause, or have lost it.
       if (this.pause && this.pausedMs > 0) {
         await outlast(this.pause, key, () => booking.options(this.stored)).catch((error: unknown) => {
@@ -191,6 +182,24 @@ export class KeyQueue {
     this.#book()
   }
 
+  /** Takes a permit of each semaphore, one after the other, and adds it to `taken`. Rejects if one is not to be had in time. */
+  async #takePermits(key: string, booking: BookedTurn, taken: Permit[]): Promise<void> {
+    for (const source of permitsOf(this.shared.permits, key, booking.keys)) {
+      const { maxWait, signal } = booking.options(this.stored)
+      const options = { maxWait, signal, [REPORTS]: booking }
+      const permit = await source.semaphore.acquire(source.key, options)
+      if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
+      taken.push(permit)
+    }
+  }
+
+  /** Waits for a turn of the limiter; of one that reserves, for a reservation of the units that are settled at the call's end. */
+  #takeTurn(key: string, { settle, cost }: BookedTurn, options: CheckedOptions) {
+    const { limiter } = this.shared
+    if (!settle || cost === 0 || !limiter?.reserves) return limiter?.acquire(key, options)
+    return limiter.reserve!(key, { ...options, ttl: settle.ttl, atEnd: settle.atEnd ? cost : 0 })
+  }
+
   /**
    * Ends a booking that got its permits and its turn (`decision`), and grants them to the call that is first by now among those
    * that it serves. The call that it was booked for, if it is another, gets the booking of the first in exchange, or none. If
@@ -198,24 +207,24 @@ export class KeyQueue {
    */
   #grant(booking: BookedTurn, decision: Decision | undefined, permits: readonly Permit[]): void {
     const bookedFor = booking.end()
-    const first = this.#queue.first((other) => this.#isServedBy(booking, other))
-    const hasExchange = first !== undefined && this.#booked.delete(first)
+    const firstInLine = this.#queue.first((other) => this.#isServedBy(booking, other))
+    const hasExchange = firstInLine !== undefined && this.#booked.delete(firstInLine)
     if (!hasExchange && bookedFor) this.#booked.delete(bookedFor)
-    if (!first) {
+    if (!firstInLine) {
       booking.reports?.forEach((report) => report())
       releaseUnused(permits)
       if (decision) giveBack(decision)
       bookedFor?.passOn()
       return bookedFor?.recheck()
     }
-    if (bookedFor !== first) first.passOn(bookedFor)
-    this.#queue.take(first)
+    if (bookedFor !== firstInLine) firstInLine.passOn(bookedFor)
+    this.#queue.take(firstInLine)
     this.pause?.sent()
-    const { key } = first
-    if (booking.reports) first.addReports(booking.reports)
-    first.granted(decision, permits)
-    if (bookedFor !== first) bookedFor?.recheck()
-    const { lateness } = first.client.settings
+    const { key } = firstInLine
+    if (booking.reports) firstInLine.addReports(booking.reports)
+    firstInLine.granted(decision, permits)
+    if (bookedFor !== firstInLine) bookedFor?.recheck()
+    const { lateness } = firstInLine.client.settings
     if (decision && decision.lateMs > (lateness ?? LEAST_LATENESS_MS))
       this.#payAgain(key, booking, lateness, decision)
   }
@@ -302,7 +311,7 @@ export class KeyQueues {
     let queue = this.#queues.get(stored)
     if (!queue) {
       if (this.#queues.size >= this.#sweepAt) this.#sweep()
-      const own = ownText(stored)
+      const own = copiedText(stored)
       this.#queues.set(own, (queue = new KeyQueue(this, own)))
     }
     return queue

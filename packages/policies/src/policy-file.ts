@@ -6,7 +6,7 @@ import {
   oneOf,
   type Option,
   printableName,
-  readOne,
+  readOption,
   required,
   text,
   unchecked,
@@ -169,14 +169,14 @@ class PolicyReader {
   #limiter(name: string, value: unknown): ReadLimiter | undefined {
     const path = ['limiters', name]
     const errorsBefore = this.errors.length
-    this.#attempt(path, () => readOne(printableName, name, 'name', { what: 'a limiter' }))
+    this.#attempt(path, () => readOption(printableName, name, 'name', { what: 'a limiter' }))
     const entry = this.#object(path, value, LIMITER)
     if (!entry) return undefined
     const { policies: list, by, where, plans = {}, exempt } = entry
     const policies = this.#policies([...path, 'policies'], list, path)
     const ofPlans = Object.entries(this.#object([...path, 'plans'], plans) ?? {}).map(([plan, ofPlan]) => {
       const planPath = [...path, 'plans', plan]
-      this.#attempt(planPath, () => readOne(PLAN, plan, 'name', { what: 'a plan' }))
+      this.#attempt(planPath, () => readOption(PLAN, plan, 'name', { what: 'a plan' }))
       return [plan, this.#policies(planPath, ofPlan)] as const
     })
     const limiter: ReadLimiter = {
@@ -235,7 +235,7 @@ class PolicyReader {
     const entry = this.#object(path, value)
     if (!entry) return undefined
     const { algorithm: given, ...options } = entry
-    const checkAlgorithm = () => readOne(this.#algorithm, given, 'algorithm', { what: shownPath(path) })
+    const checkAlgorithm = () => readOption(this.#algorithm, given, 'algorithm', { what: shownPath(path) })
     const algorithm = typeof given === 'string' ? nearestTo(given, Object.keys(this.registry)) : undefined
     const advice = algorithm === undefined ? '' : `; did you mean '${algorithm}'?`
     this.#attempt([...path, 'algorithm'], checkAlgorithm, advice)
@@ -245,7 +245,7 @@ class PolicyReader {
     const errorsBefore = this.errors.length
     // Each option by itself, because a factory stops at the first fault.
     for (const [name, option] of Object.entries(declaration))
-      this.#attempt([...path, name], () => readOne(option, options[name], name, { what: algorithm }))
+      this.#attempt([...path, name], () => readOption(option, options[name], name, { what: algorithm }))
     if (this.errors.length > errorsBefore) return undefined
     const declared = Object.fromEntries(Object.keys(declaration).map((name) => [name, options[name]]))
     return this.#attempt(path, () => makePolicy({ algorithm, ...declared }, this.registry))

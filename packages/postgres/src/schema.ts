@@ -1,5 +1,5 @@
 import { PolicyError, StoreError } from '@sluice/core'
-import { type DeclarationOf, flag, read, text } from '@sluice/core/internal'
+import { type DeclarationOf, flag, readOptions, text } from '@sluice/core/internal'
 import { type Database, fields, statementOf } from './database.js'
 import { isRace, READONLY, sqlState, storeError } from './failure.js'
 
@@ -39,7 +39,10 @@ export const TABLE = {
  * console.log(postgresSchema({ table: 'limits' }))
  */
 export function postgresSchema(options: PostgresTableOptions = {}): string {
-  const { schema, table, logged } = read(TABLE, options, { what: 'postgresSchema', error: PolicyError })
+  const { schema, table, logged } = readOptions(TABLE, options, {
+    what: 'postgresSchema',
+    error: PolicyError,
+  })
   // An index on the expiry would make each update write to it, and to every other index: HOT updates need free space alone.
   return `create ${logged ? '' : 'unlogged '}table if not exists ${quoted(table, schema)} (
   id uuid primary key,

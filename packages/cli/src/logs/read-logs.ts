@@ -1,4 +1,4 @@
-import { ownText } from '@sluice/core/internal'
+import { copiedText } from '@sluice/core/internal'
 import { callReader, type LoggedCall } from './calls.js'
 import { detect, type Detected, NoLogError } from './detect.js'
 import { HabitsByCaller } from './habits.js'
@@ -85,7 +85,7 @@ class Log {
     for (let lines = await this.#next(); lines; lines = await this.#next()) {
       for (const line of lines) {
         // A copy, as a line that was cut out keeps those around it.
-        this.#first.push(isText(line) ? ownText(line) : line)
+        this.#first.push(isText(line) ? copiedText(line) : line)
         size += textOf(line).length
       }
       const isEnough = this.#first.filter(isText).length >= SAMPLE || size > MOST_SAMPLED

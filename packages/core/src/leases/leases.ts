@@ -1,6 +1,6 @@
 import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
 import { ExpiringMap } from '../values/expiring-map.js'
-import { ownText } from '../values/key.js'
+import { copiedText } from '../values/key.js'
 import { type ColdKey, Lease } from './lease.js'
 
 /**
@@ -42,7 +42,7 @@ export class Leases {
     if (coldKey && now - coldKey.calledAt < this.ttl && this.#hasRoom(now)) {
       lease = new Lease(policies, this.ttl, coldKey)
       lease.recordCall(now)
-      this.#leases.set(ownText(key), lease)
+      this.#leases.set(copiedText(key), lease)
       return lease
     }
     const first = { calledAt: now, remaining: 0 }

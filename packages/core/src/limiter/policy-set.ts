@@ -1,5 +1,5 @@
 import { checkContract } from '../values/contract.js'
-import { expected, PolicyError } from '../values/errors.js'
+import { expectedButGot, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import type { Answer, Correction, Keyspace, Report, Store } from '../stores/store.js'
@@ -200,13 +200,13 @@ export function shapesOf(policies: readonly Policy[]): string {
 export function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
   if (!Array.isArray(list) || list.length === 0 || list.length > MOST_POLICIES) {
     const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies, such as [gcra({ limit: 10, window: '1s' })]`
-    throw expected(PolicyError, 'INVALID_POLICIES', bound, list)
+    throw expectedButGot(PolicyError, 'INVALID_POLICIES', bound, list)
   }
   for (const policy of list) {
     // By what it has and not instanceof: several copies of this package may meet in one process.
     if (typeof policy?.algorithm?.earliest !== 'function') {
       const bound = 'a policy must be made by gcra(), slidingLog() or the like'
-      throw expected(PolicyError, 'INVALID_POLICIES', bound, policy)
+      throw expectedButGot(PolicyError, 'INVALID_POLICIES', bound, policy)
     }
     checkContract('a policy', policy)
   }

@@ -2,7 +2,7 @@ import { SENT_AGAIN, type ReservationChange, type Reserved } from '../stores/res
 import type { Reservations } from '../stores/store.js'
 import { checkCost } from '../values/cost.js'
 import { type Duration, parseDuration } from '../values/duration.js'
-import { expected, InputError, SluiceError, type StoreError } from '../values/errors.js'
+import { expectedButGot, InputError, SluiceError, type StoreError } from '../values/errors.js'
 
 /** What became of a settled reservation. */
 export interface Settlement {
@@ -128,5 +128,5 @@ export function reservedOf(key: string, id: string): Reserved {
     .map((number) => Number.parseInt(number, 36))
   const [number, decidedAt, end] = numbers as [number, number, number]
   if (numbers.length === 3 && numbers.every(Number.isSafeInteger)) return { key, id: number, decidedAt, end }
-  throw expected(InputError, 'INVALID_OPTION', 'id must be that of a reservation', id)
+  throw expectedButGot(InputError, 'INVALID_OPTION', 'id must be that of a reservation', id)
 }

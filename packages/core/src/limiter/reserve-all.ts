@@ -28,7 +28,7 @@ export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): 
   const permits = checked(parts).filter(isPermitPart)
   for (const permit of permits) checkPermit(permit)
   const keys = parts.filter((part) => !isPermitPart(part)) as readonly ReservePart[]
-  for (const key of keys) opened(key)
+  for (const key of keys) openedPart(key)
   return permitsFirst(
     permits,
     () => reserveKeys(keys),
@@ -40,14 +40,14 @@ export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): 
 async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decision[]> {
   await Promise.all(keys.map(async ({ limiter }) => limiter[UNREAD]))
   const sentAt = performance.now()
-  const parts = keys.map(opened)
+  const parts = keys.map(openedPart)
   // Unlike a peek, a try counts refusals for a penalty. What parts of one key reserve together is tried as one.
-  const twins = parts.map((part) =>
+  const partsOfSameKey = parts.map((part) =>
     parts.filter(({ keyspace, key }) => keyspace === part.keyspace && key === part.key),
   )
   const asked = new Map<OpenedPart, Promise<Answer>>()
-  for (const all of twins) if (!asked.has(all[0]!)) asked.set(all[0]!, tryAll(all))
-  const tried = await Promise.all(twins.map(([first]) => asked.get(first!)!))
+  for (const all of partsOfSameKey) if (!asked.has(all[0]!)) asked.set(all[0]!, tryAll(all))
+  const tried = await Promise.all(partsOfSameKey.map(([first]) => asked.get(first!)!))
   const uncharged = parts.map(({ set, callerKey }, i) => new Decision(set, tried[i]!, callerKey, undefined))
   const decisions = isWholeDenied(parts, tried) ? uncharged : await reserveEach(parts, uncharged)
   const storeMs = performance.now() - sentAt
@@ -74,10 +74,10 @@ async function reserveEach(parts: readonly OpenedPart[], before: readonly Decisi
   return decisions.map((decision, i) => (decision.allowed ? before[i]! : decision))
 }
 
-type OpenedPart = ReturnType<typeof opened>
+type OpenedPart = ReturnType<typeof openedPart>
 
 /** Checks a part, and opens it: the key with the state in which it is charged, and the terms on which it reserves. */
-function opened(part: ReservePart) {
+function openedPart(part: ReservePart) {
   const { limiter, key, ...options } = part ?? {}
   checkLimiter(limiter)
   requireReserving(limiter)

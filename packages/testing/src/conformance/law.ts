@@ -101,7 +101,7 @@ export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<
 }
 
 /** Draws what one key went through before a law is checked: options of a policy, an instant to start at, and at most 8 calls. */
-export function past({ shape }: Subject, kinds = HISTORY): fc.Arbitrary<Past> {
+export function afterCalls({ shape }: Subject, kinds = HISTORY): fc.Arbitrary<Past> {
   return fc.record({ options: options(shape), start: starts, steps: traffic({ kinds, most: 8 }) })
 }
 
@@ -147,7 +147,7 @@ export async function expectEqualAnswers(a: Caller, b: Caller): Promise<readonly
   const answers: Answer[] = []
   for (const cost of new Set([0, 1, Math.ceil(capacity / 2), capacity])) {
     const answer = await a.peek(cost)
-    deepStrictEqual(seen(answer), seen(await b.peek(cost)))
+    deepStrictEqual(comparable(answer), comparable(await b.peek(cost)))
     answers.push(answer)
   }
   return answers
@@ -160,7 +160,7 @@ export async function expectEqualAnswers(a: Caller, b: Caller): Promise<readonly
  * a correction gave or took: it becomes undefined, so that laws do not compare it. The comparison of stores with the model
  * (`expectModelled`) does. A boolean or undefined is returned as it is.
  */
-export function seen(answer: Returned): unknown {
+export function comparable(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined
   if (typeof answer !== 'object') return answer
   const { booking, parts, used, nextUnitAt: _nextUnitAt, epoch: _epoch, blockedUntil, ...rest } = answer

@@ -217,13 +217,13 @@ function rankOf(table: Table, row: number, now: number): number {
   const isReserved = reserved !== undefined && reserved.openUntil > now
   if (restriction !== undefined || bookings.lastOf(row) > now || isReserved) return AWAITED
   const policies = lists.at(cursor.rows.listOf(row))
-  const spent = spentOf(table, policies, now)
+  const spent = spentFractionOf(table, policies, now)
   if (spent >= 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
   if (spent > 0) return spent
   if (reserved !== undefined && reserved.knownUntil > now) return LEAST
   if (haveEqualNumbers(policies, lists.smallest)) return FULL
   // Usage recorded under a higher tier still counts when a lower tier asks.
-  return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
+  return spentFractionOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }
 
 /**
@@ -246,7 +246,7 @@ function fullAt(table: Table, row: number, now: number): number {
  * empty, more if units count above it. A fraction of a unit that is spent counts as LEAST, the smallest number above 0, as
  * `remaining` is rounded.
  */
-function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
+function spentFractionOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
   let most = 0
   for (let i = 0; i < policies.length; i++) {
     const policy = policies[i]!

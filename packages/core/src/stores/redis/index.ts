@@ -167,7 +167,7 @@ class StoreInRedis implements RedisStore {
    * comes (`#together`). After the first reply, Redis is asked whether it evicts keys.
    */
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
-    this.#settings = option.read(REDIS_STORE, options, { what: 'redisStore' })
+    this.#settings = option.readOptions(REDIS_STORE, options, { what: 'redisStore' })
     const { prefix, clock, denialCache, groupCommit, groups, maxPending, maxShapes, lazy } = this.#settings
     this.#tagOf = groups ? hashTags(groups) : undefined
     this.maxPending = maxPending

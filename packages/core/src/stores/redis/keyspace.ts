@@ -1,6 +1,6 @@
 import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
-import { expected, InputError, StoreError } from '../../values/errors.js'
+import { expectedButGot, InputError, StoreError } from '../../values/errors.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, ChargeCounts, Keyspace, Part } from '../store.js'
 import type { Receiver, Report, Reservations, Together } from '../store.js'
@@ -224,7 +224,7 @@ function amountOf(change: Correction): Pick<ScriptRequest, 'cost' | 'span' | 'to
 /** The error about a cost that would write more entries of a log than one script call may. */
 function tooCostly(cost: number): Error {
   const bound = `cost of a call on a sliding log in Redis must be at most ${MOST_ENTRIES}`
-  return expected(InputError, 'INVALID_COST', bound, cost)
+  return expectedButGot(InputError, 'INVALID_COST', bound, cost)
 }
 
 /** One operation of a keyspace on one key, and who gets its outcome. */

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { lawsAfter, past, type Subject } from '../law.js'
+import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
  * Declares the laws of blocks, which deny everything until they end, and of holds, during which `consume` is denied and a booking
@@ -12,10 +12,28 @@ import { lawsAfter, past, type Subject } from '../law.js'
  */
 export function blocksAndHolds(subject: Subject): void {
   const blocked = fc
-    .tuple(past(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
     .map(([before, duration]) => ({ ...before, duration }))
-  const { ofKey, ofTwins } = lawsAfter(subject, blocked)
+  const { ofKey } = lawsAfter(subject, blocked)
+  deniesEverythingUntilABlockEnds(subject)
+  countsWhatIsConsumedDuringABlockAndAHold(subject)
+  ofKey('goes by the latest block', async (caller, { session, duration }) => {
+    for (const lasts of [duration, Math.ceil(duration / 2), duration - 1]) {
+      await caller.block(lasts)
+      assert.equal((await caller.peek(0)).at, session.now + lasts)
+    }
+  })
+  endsABlockWithADurationOf0(subject)
+  neverShortensABlockByThatOfAPenalty(subject)
+  deniesACallDuringAHold(subject)
+  neverShortensAHold(subject)
+}
 
+function deniesEverythingUntilABlockEnds(subject: Subject): void {
+  const blocked = fc
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .map(([before, duration]) => ({ ...before, duration }))
+  const { ofKey } = lawsAfter(subject, blocked)
   ofKey('denies everything until a block ends', async (caller, { session, duration }) => {
     const { at } = await caller.peek(1)
     await caller.block(duration)
@@ -36,7 +54,13 @@ export function blocksAndHolds(subject: Subject): void {
     session.now = at
     assert.equal((await caller.consume(1)).reason, undefined)
   })
+}
 
+function countsWhatIsConsumedDuringABlockAndAHold(subject: Subject): void {
+  const blocked = fc
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .map(([before, duration]) => ({ ...before, duration }))
+  const { ofTwins } = lawsAfter(subject, blocked)
   ofTwins(
     'counts during a block and a hold what was used, as without them',
     async (barred, free, { session, policy, duration }) => {
@@ -52,14 +76,13 @@ export function blocksAndHolds(subject: Subject): void {
       session.now += 1
     },
   )
+}
 
-  ofKey('goes by the latest block', async (caller, { session, duration }) => {
-    for (const lasts of [duration, Math.ceil(duration / 2), duration - 1]) {
-      await caller.block(lasts)
-      assert.equal((await caller.peek(0)).at, session.now + lasts)
-    }
-  })
-
+function endsABlockWithADurationOf0(subject: Subject): void {
+  const blocked = fc
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .map(([before, duration]) => ({ ...before, duration }))
+  const { ofTwins } = lawsAfter(subject, blocked)
   ofTwins(
     // Twins: the key that was blocked and unblocked must end up as the one that never was, with the same hold.
     'ends a block with a duration of 0, and keeps what was consumed and held',
@@ -73,7 +96,13 @@ export function blocksAndHolds(subject: Subject): void {
       await blocked.unblock()
     },
   )
+}
 
+function neverShortensABlockByThatOfAPenalty(subject: Subject): void {
+  const blocked = fc
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .map(([before, duration]) => ({ ...before, duration }))
+  const { ofKey } = lawsAfter(subject, blocked)
   ofKey('never shortens a block by that of a penalty', async (caller, { session, duration }) => {
     await caller.block(duration)
     const until = session.now + duration
@@ -87,7 +116,13 @@ export function blocksAndHolds(subject: Subject): void {
     await caller.block(duration, true)
     assert.equal((await caller.peek(0)).at, session.now + duration)
   })
+}
 
+function deniesACallDuringAHold(subject: Subject): void {
+  const blocked = fc
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .map(([before, duration]) => ({ ...before, duration }))
+  const { ofKey } = lawsAfter(subject, blocked)
   ofKey('denies a call during a hold and books it for later', async (caller, { session, duration }) => {
     const { at } = await caller.peek(1)
     await caller.hold(duration)
@@ -107,7 +142,13 @@ export function blocksAndHolds(subject: Subject): void {
     )
     assert((await caller.peek(1)).at >= booked.at)
   })
+}
 
+function neverShortensAHold(subject: Subject): void {
+  const blocked = fc
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .map(([before, duration]) => ({ ...before, duration }))
+  const { ofKey } = lawsAfter(subject, blocked)
   ofKey('never shortens a hold', async (caller, { session, duration }) => {
     await caller.hold(duration)
     const until = session.now + duration

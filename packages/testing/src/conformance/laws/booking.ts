@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { operationOf } from '../operation.js'
-import { law, lawsAfter, past, type Subject } from '../law.js'
+import { law, lawsAfter, afterCalls, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
@@ -11,9 +11,21 @@ import type { Caller } from '../session.js'
  * past, which must also give the same answers in the end. `fill` uses up the key first, so that a booking has to wait.
  */
 export function booking(subject: Subject): void {
-  const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
+  const { ofTwins } = lawsAfter(subject, afterCalls(subject))
+  booksAtTheInstantThatWasAnnounced(subject)
+  ofTwins('books nothing when the wait is refused', async (refused, twin) => {
+    await fill(refused, subject.mostCost)
+    await fill(twin, subject.mostCost)
+    const { at, now } = await refused.peek(1)
+    if (at > now) await refused.book(1, at - now - 1)
+  })
+  makesNoBookingAheadIfTheCostFitsNow(subject)
+  letsCallsPassInTheirOrder(subject)
+  admitsNothingBeforeTheInstantOfABooking(subject)
+}
 
+function booksAtTheInstantThatWasAnnounced(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('books at the instant that was announced', async (caller) => {
     await fill(caller, subject.mostCost)
     const { at, now } = await caller.peek(1)
@@ -24,14 +36,10 @@ export function booking(subject: Subject): void {
     assert.deepEqual([booked.reason, booked.at, booked.remaining], [undefined, at, 0])
     assert.deepEqual([booked.booking?.at, booked.booking?.key], [at, caller.key])
   })
+}
 
-  ofTwins('books nothing when the wait is refused', async (refused, twin) => {
-    await fill(refused, subject.mostCost)
-    await fill(twin, subject.mostCost)
-    const { at, now } = await refused.peek(1)
-    if (at > now) await refused.book(1, at - now - 1)
-  })
-
+function makesNoBookingAheadIfTheCostFitsNow(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('makes no booking ahead of now if the cost fits', async (caller) => {
     const { at, now, remaining } = await caller.peek(1)
     if (at > now) return
@@ -41,11 +49,14 @@ export function booking(subject: Subject): void {
       [undefined, now, undefined, remaining - 1],
     )
   })
+}
 
+function letsCallsPassInTheirOrder(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'lets calls pass in the order in which they came',
-    past(subject, { book: 8, consume: 4, refund: 1, charge: 1 }),
+    afterCalls(subject, { book: 8, consume: 4, refund: 1, charge: 1 }),
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])
       let last = 0
@@ -59,7 +70,10 @@ export function booking(subject: Subject): void {
       }
     },
   )
+}
 
+function admitsNothingBeforeTheInstantOfABooking(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('admits nothing before the instant of a booking', async (caller, { session }) => {
     await fill(caller, subject.mostCost)
     const booked = await caller.book(1, 2 ** 50)

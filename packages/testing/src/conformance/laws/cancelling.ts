@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Booking } from '@sluice/core/store'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
@@ -10,9 +10,14 @@ import type { Caller } from '../session.js'
  * keys with the same past, which must also give the same answers in the end.
  */
 export function cancelling(subject: Subject): void {
-  const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
+  restoresTheKeyWhenTheNewestBookingIsCancelled(subject)
+  releasesTheUnitsOfAnOlderBooking(subject)
+  ignoresCallsThatWroteNothing(subject)
+  confirmsABookingUntilTheKeyIsLost(subject)
+}
 
+function restoresTheKeyWhenTheNewestBookingIsCancelled(subject: Subject): void {
+  const { ofTwins } = lawsAfter(subject, afterCalls(subject))
   ofTwins('restores the key when the newest booking is cancelled', async (cancelled, twin, { session }) => {
     for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
     const first = await place(cancelled, subject.mostCost)
@@ -24,11 +29,14 @@ export function cancelling(subject: Subject): void {
     assert.equal(await cancelled.cancel(first), true)
     assert.equal(await cancelled.cancel(first), false)
   })
+}
 
+function releasesTheUnitsOfAnOlderBooking(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'releases the units of a booking that is not the newest write',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       for (const write of ['book', 'charge', 'refund', 'reset'] as const) {
@@ -47,7 +55,10 @@ export function cancelling(subject: Subject): void {
       }
     },
   )
+}
 
+function ignoresCallsThatWroteNothing(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('ignores calls that wrote nothing when a booking is cancelled', async (caller) => {
     const booked = await place(caller, subject.mostCost)
     await caller.peek(1)
@@ -56,11 +67,14 @@ export function cancelling(subject: Subject): void {
     await caller.book(1, 0)
     assert.equal(await caller.cancel(booked), true)
   })
+}
 
+function confirmsABookingUntilTheKeyIsLost(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'confirms a booking until the key is lost, held or blocked',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       for (const [trouble, found] of TROUBLES) {

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 
 /**
  * Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. `ofKey` declares a test on
@@ -10,9 +10,27 @@ import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../
  * stand for a wait without a bound.
  */
 export function charging(subject: Subject): void {
-  const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
+  const { ofKey, ofTwins } = lawsAfter(subject, afterCalls(subject))
+  changesNothingWhenItDenies(subject)
+  neverLetsACostAboveTheCapacityPass(subject)
+  ofTwins('only reads at a cost of 0', async (read, untouched, { session }) => {
+    for (let i = 0; i < 3; i++) {
+      const answer = await read.consume(0)
+      assert.deepEqual([answer.reason, answer.at], [undefined, session.now])
+      assert.equal(answer.remaining, (await untouched.peek(1)).remaining)
+    }
+  })
+  letsExactlyTheRemainingUnitsPass(subject)
+  ofKey('takes the cost from what remains', async (caller) => {
+    const { remaining } = await caller.peek(1)
+    const cost = Math.min(Math.ceil(remaining / 2), subject.mostCost)
+    assert.equal((await caller.consume(cost)).remaining, remaining - cost)
+    assert.equal((await caller.peek(1)).remaining, remaining - cost)
+  })
+}
 
+function changesNothingWhenItDenies(subject: Subject): void {
+  const { ofTwins } = lawsAfter(subject, afterCalls(subject))
   ofTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {
     const { remaining } = await denied.peek(1)
     for (const cost of [remaining + 1, policy.capacity, policy.capacity + 1]) {
@@ -29,11 +47,14 @@ export function charging(subject: Subject): void {
       assert(refused.reason && !refused.booking)
     }
   })
+}
 
+function neverLetsACostAboveTheCapacityPass(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'never lets a cost above the capacity pass',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policy = factory(options)
       if (policy.capacity >= subject.mostCost) return
@@ -52,15 +73,10 @@ export function charging(subject: Subject): void {
       await expectEqualKeys(asked, untouched)
     },
   )
+}
 
-  ofTwins('only reads at a cost of 0', async (read, untouched, { session }) => {
-    for (let i = 0; i < 3; i++) {
-      const answer = await read.consume(0)
-      assert.deepEqual([answer.reason, answer.at], [undefined, session.now])
-      assert.equal(answer.remaining, (await untouched.peek(1)).remaining)
-    }
-  })
-
+function letsExactlyTheRemainingUnitsPass(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('lets exactly the remaining units pass', async (caller) => {
     const { remaining } = await caller.peek(0)
     if (remaining >= subject.mostCost) return
@@ -68,12 +84,5 @@ export function charging(subject: Subject): void {
     const answer = await caller.consume(remaining)
     assert.deepEqual([answer.reason, answer.remaining], [undefined, 0])
     assert((await caller.consume(1)).reason)
-  })
-
-  ofKey('takes the cost from what remains', async (caller) => {
-    const { remaining } = await caller.peek(1)
-    const cost = Math.min(Math.ceil(remaining / 2), subject.mostCost)
-    assert.equal((await caller.consume(cost)).remaining, remaining - cost)
-    assert.equal((await caller.peek(1)).remaining, remaining - cost)
   })
 }

@@ -1,16 +1,25 @@
 import { strict as assert } from 'node:assert'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 
 /**
  * Declares the laws of refunds, which give the newest units of a key back, and of charges, which are made whether they fit or
- * not, up to twice the capacity. `ofKey` declares a test on a new key with a random past of calls behind it; `law` with `past`
+ * not, up to twice the capacity. `ofKey` declares a test on a new key with a random past of calls behind it; `law` with `afterCalls`
  * and `replay` does the same for several keys. `mostCost` is the largest cost that the store takes; laws that need a larger one
  * return early.
  */
 export function correcting(subject: Subject): void {
-  const { factory } = subject.shape
-  const { ofKey } = lawsAfter(subject, past(subject))
+  givesBackWhatWasBooked(subject)
+  neverFallsBelowEmpty(subject)
+  changesNothingByARefundToANewKey(subject)
+  neverRefusesACharge(subject)
+  saysWithAChargeWhatCountsAfterIt(subject)
+  saturatesAtTwiceTheCapacity(subject)
+  owesAtMostTwiceTheCapacity(subject)
+  countsWhatPassesAfterALargeCharge(subject)
+}
 
+function givesBackWhatWasBooked(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('gives back what was booked, and no more', async (caller) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(remaining, subject.mostCost)
@@ -22,8 +31,11 @@ export function correcting(subject: Subject): void {
     } else if (cost === 1) await caller.refund(1)
     assert.equal((await caller.peek(1)).remaining, remaining)
   })
+}
 
-  law(subject, 'never falls below empty', past(subject), async (session, { options, steps }) => {
+function neverFallsBelowEmpty(subject: Subject): void {
+  const { factory } = subject.shape
+  law(subject, 'never falls below empty', afterCalls(subject), async (session, { options, steps }) => {
     const policy = factory(options)
     const [caller, fresh] = [session.caller([policy]), session.caller([policy])]
     await replay(subject, steps, caller)
@@ -38,11 +50,14 @@ export function correcting(subject: Subject): void {
     await fresh.consume(Math.min(policy.capacity, subject.mostCost))
     assert.equal((await caller.peek(1)).remaining, (await fresh.peek(1)).remaining)
   })
+}
 
+function changesNothingByARefundToANewKey(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'changes nothing by a refund to a new key',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       const [refunded, fresh] = [session.caller(policies), session.caller(policies)]
@@ -51,7 +66,10 @@ export function correcting(subject: Subject): void {
       await expectEqualKeys(refunded, fresh)
     },
   )
+}
 
+function neverRefusesACharge(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(Math.ceil(remaining / 2) + 1, subject.mostCost)
@@ -61,7 +79,10 @@ export function correcting(subject: Subject): void {
     await caller.charge(more)
     assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost - more))
   })
+}
 
+function saysWithAChargeWhatCountsAfterIt(subject: Subject): void {
+  const { ofKey } = lawsAfter(subject, afterCalls(subject))
   ofKey('says with a charge what counts after it, if it says that', async (caller, { session }) => {
     const [keyspace, key] = [caller.keyspaces[0]!, caller.key]
     for (let i = 0; i < 3; i++) {
@@ -73,22 +94,33 @@ export function correcting(subject: Subject): void {
       assert.deepEqual(counts, [session.now, used![0], effect, resetAt])
     }
   })
+}
 
-  law(subject, 'saturates at twice the capacity', past(subject), async (session, { options, steps }) => {
-    const policy = factory(options)
-    if (2 * policy.capacity > subject.mostCost) return
-    const [once, often] = [session.caller([policy]), session.caller([policy])]
-    await replay(subject, steps, once, often)
-    session.now = Math.max(session.now, ...once.bookings.map(({ at }) => at))
-    await once.charge(2 * policy.capacity)
-    for (let i = 0; i < 3; i++) await often.charge(subject.mostCost)
-    await expectEqualKeys(once, often)
-  })
+function saturatesAtTwiceTheCapacity(subject: Subject): void {
+  const { factory } = subject.shape
+  law(
+    subject,
+    'saturates at twice the capacity',
+    afterCalls(subject),
+    async (session, { options, steps }) => {
+      const policy = factory(options)
+      if (2 * policy.capacity > subject.mostCost) return
+      const [once, often] = [session.caller([policy]), session.caller([policy])]
+      await replay(subject, steps, once, often)
+      session.now = Math.max(session.now, ...once.bookings.map(({ at }) => at))
+      await once.charge(2 * policy.capacity)
+      for (let i = 0; i < 3; i++) await often.charge(subject.mostCost)
+      await expectEqualKeys(once, often)
+    },
+  )
+}
 
+function owesAtMostTwiceTheCapacity(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'owes at most twice the capacity',
-    past(subject, { consume: 1 }),
+    afterCalls(subject, { consume: 1 }),
     async (session, { options }) => {
       const { capacity } = factory(options)
       if (2 * capacity > subject.mostCost) return
@@ -100,11 +132,14 @@ export function correcting(subject: Subject): void {
       assert.equal((await caller.peek(1)).remaining, 1)
     },
   )
+}
 
+function countsWhatPassesAfterALargeCharge(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'counts what passes after a large charge',
-    past(subject, { consume: 1 }),
+    afterCalls(subject, { consume: 1 }),
     async (session, { options }) => {
       const { capacity } = factory(options)
       if (2 * capacity > subject.mostCost) return

@@ -12,8 +12,13 @@ import { starts, traffic } from '../traffic.js'
  * and its `scale` is no further from the reach than a window.
  */
 export function promising(subject: Subject): void {
-  const { factory, model } = subject.shape
+  saysTheMostThatPassesInAnySpan(subject)
+  deniesNothingToAKeyThatAsksForItsCapacity(subject)
+  namesAScaleThatIsAtMostAWindow(subject)
+}
 
+function saysTheMostThatPassesInAnySpan(subject: Subject): void {
+  const { factory, model } = subject.shape
   law(
     subject,
     'says the most that passes in any half-open span',
@@ -50,7 +55,10 @@ export function promising(subject: Subject): void {
       )
     },
   )
+}
 
+function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'denies nothing to a key that asks for its capacity in each reach at most',
@@ -79,7 +87,10 @@ export function promising(subject: Subject): void {
       }
     },
   )
+}
 
+function namesAScaleThatIsAtMostAWindow(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'names a scale that is at most a window and a tick below its reach',

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { lawsAfter, past, type Subject } from '../law.js'
+import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
  * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. `ofKey`
@@ -10,15 +10,16 @@ import { lawsAfter, past, type Subject } from '../law.js'
  * denials are cached.
  */
 export function waiting(subject: Subject): void {
-  const costed = fc
-    .tuple(past(subject), fc.double({ min: 0, max: 1, noNaN: true }))
-    .map(([before, share]) => ({
-      ...before,
-      /** A cost from 1 to `most`. */
-      cost: (most: number) => 1 + Math.floor(share * (Math.min(most, subject.mostCost) - 1)),
-    }))
-  const { ofKey } = lawsAfter(subject, costed)
+  deniesUntilTheWaitIsOver(subject)
+  doesNotMoveTheRetryInstant(subject)
+  allowsLaterWhatItAllowsNow(subject)
+  reportsWhenOneUnitMoreFits(subject)
+  isFullAgainExactlyAtResetAt(subject)
+}
 
+function deniesUntilTheWaitIsOver(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { ofKey } = lawsAfter(subject, costed)
   ofKey(
     'denies until the wait is over, and allows exactly then',
     async (caller, { session, policy, cost }) => {
@@ -36,7 +37,11 @@ export function waiting(subject: Subject): void {
       assert.deepEqual([due.reason, due.at], [undefined, denied.at])
     },
   )
+}
 
+function doesNotMoveTheRetryInstant(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { ofKey } = lawsAfter(subject, costed)
   ofKey(
     'does not move the retry instant while nothing is booked',
     async (caller, { session, policy, cost }) => {
@@ -50,7 +55,11 @@ export function waiting(subject: Subject): void {
       }
     },
   )
+}
 
+function allowsLaterWhatItAllowsNow(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { ofKey } = lawsAfter(subject, costed)
   ofKey('allows at every later instant what it allows at one', async (caller, { session, policy, cost }) => {
     const asked = cost(policy.capacity)
     session.now = (await caller.peek(asked)).at
@@ -63,7 +72,11 @@ export function waiting(subject: Subject): void {
       remaining = later.remaining
     }
   })
+}
 
+function reportsWhenOneUnitMoreFits(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { ofKey } = lawsAfter(subject, costed)
   ofKey(
     'reports with a denial when one unit more than remains would pass, if its denials may be cached',
     async (caller, { session, policy, cost }) => {
@@ -80,7 +93,11 @@ export function waiting(subject: Subject): void {
       }
     },
   )
+}
 
+function isFullAgainExactlyAtResetAt(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { ofKey } = lawsAfter(subject, costed)
   ofKey('is full again exactly at resetAt', async (caller, { session, policy }) => {
     const { resetAt } = await caller.peek(1)
     if (resetAt > session.now) {
@@ -93,4 +110,13 @@ export function waiting(subject: Subject): void {
     const full = await caller.peek(1)
     assert.deepEqual([full.remaining, full.resetAt], [policy.capacity, session.now])
   })
+}
+
+/** Draws the calls that a key has had, and how large a cost is asked for. */
+function callsAndCost(subject: Subject) {
+  return fc.tuple(afterCalls(subject), fc.double({ min: 0, max: 1, noNaN: true })).map(([before, share]) => ({
+    ...before,
+    /** A cost from 1 to `most`. */
+    cost: (most: number) => 1 + Math.floor(share * (Math.min(most, subject.mostCost) - 1)),
+  }))
 }
