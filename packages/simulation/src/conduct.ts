@@ -1,8 +1,8 @@
-import { partsOf } from '@sluice/core/internal'
 import { readFileSync } from 'node:fs'
-import { grouped, type Law } from './law.js'
+import { grouped, type Law, runsOn } from './law.js'
 import type { Member } from './member.js'
 import type { Call, Fault, FaultName, Plan } from './plan.js'
+import { partsOfKey } from './server.js'
 import { hasPermit, lasting, ledgerOf, type Record } from './simulation.js'
 import { callOf } from './twin.js'
 
@@ -94,7 +94,7 @@ export const CONDUCT: readonly Law[] = [
           yield `call ${call.id} of ${member.name} is degraded (${reason}) ${startedAt - end} us after the last fault`
           continue
         }
-        const reasons = disturbing.flatMap(({ fault }) => reasonsOf(fault))
+        const reasons = disturbing.flatMap(({ fault }) => REASONS.get(fault)!)
         // Calls that waited for the connection are written when it is back, and may be too late then.
         const isBack = disturbing.some(
           ({ at, lasts }) => (at + lasts > startedAt - PROBED_US || !hasProbed) && at + lasts < settledAt,
@@ -254,7 +254,7 @@ export const CONDUCT: readonly Law[] = [
     *breaches({ records, server, members, faults }, count) {
       const done = server.executions.flatMap((execution) => {
         const { keys, args } = execution
-        const { limiter, key } = partsOf('sluice', keys[0]!) ?? {}
+        const { limiter, key } = partsOfKey(keys[0]!)
         return limiter === 'ledger' && keys.length === 1
           ? [{ ...execution, key, operation: callOf(args[0]!, 1).operation }]
           : []
@@ -297,16 +297,17 @@ export const CONDUCT: readonly Law[] = [
   {
     name: 'turns of one process come in the order of their bookings',
     source: 'served first come, first served',
-    *breaches({ records, server, members }, count) {
-      for (const member of members) {
-        const turns = records.filter(
-          ({ call, told, ...each }) =>
-            each.member === member && call.does === 'acquire' && told?.allowed && !told.degraded,
+    *breaches(history, count) {
+      for (const member of history.members) {
+        const turns = history.records.filter(
+          (each) =>
+            each.member === member &&
+            each.call.does === 'acquire' &&
+            each.told?.allowed &&
+            !each.told.degraded,
         )
         const placed = turns.flatMap((turn) => {
-          const execution = server.executions.find(
-            ({ clock, keys }) => clock === turn.told!.now && keys[0]!.endsWith(`:${turn.call.key}`),
-          )
+          const execution = runsOn(turn.call.key, history).find(({ clock }) => clock === turn.told!.now)
           return execution ? { turn, execution } : []
         })
         placed.sort((a, b) => a.execution.number - b.execution.number)
@@ -327,7 +328,7 @@ export const CONDUCT: readonly Law[] = [
       const wait = plan.deadline * 1000
       for (const member of members) {
         const own = records.filter(
-          ({ told, settledAt, ...each }) => each.member === member && settledAt !== undefined && told,
+          (each) => each.member === member && each.settledAt !== undefined && each.told,
         )
         const failed = own.filter(
           ({ told }) => told!.degraded === 'timeout' || told!.degraded === 'unavailable',
@@ -361,8 +362,8 @@ export const CONDUCT: readonly Law[] = [
       if (plan.extras.penalty || plan.extras.leases) return
       for (const member of members) {
         const own = records.filter(
-          ({ call, ...each }) =>
-            each.member === member && call.does === 'consume' && call.key.startsWith('plain'),
+          (each) =>
+            each.member === member && each.call.does === 'consume' && each.call.key.startsWith('plain'),
         )
         for (const asked of own.filter(
           ({ execution, told }) => execution && told && !told.allowed && told.reason === 'limit',
@@ -445,8 +446,10 @@ export const CONDUCT: readonly Law[] = [
       for (const member of members) {
         const refused = new Map<string, number[]>()
         const own = records.filter(
-          ({ call, told, ...each }) =>
-            each.member === member && told?.degraded && ['consume', 'settle', 'acquire'].includes(call.does),
+          (each) =>
+            each.member === member &&
+            each.told?.degraded &&
+            ['consume', 'settle', 'acquire'].includes(each.call.does),
         )
         for (const { call, told, settledAt } of own.toSorted((a, b) => a.settledAt! - b.settledAt!)) {
           const before = refused.get(call.key) ?? []
@@ -519,10 +522,14 @@ export function disturbs({ fault, place, lasts }: Fault, { name }: Member): bool
   return !OF_PLACE.has(fault) || name.startsWith(`p${place}.`)
 }
 
-function reasonsOf(fault: FaultName): readonly string[] {
-  return ROWS_OF[fault]!.flatMap((beginning) => {
-    const row = [...ROWS].find(([what]) => what.startsWith(beginning))
-    if (!row) throw new Error(`docs/outages.md has no row for ${fault}: ${beginning}`)
-    return row[1]
-  })
-}
+/** The reasons that the rows of a fault name. Throws where a row is not in the table. */
+const REASONS = new Map(
+  Object.entries(ROWS_OF).map(([fault, beginnings]) => {
+    const reasons = beginnings.flatMap((beginning) => {
+      const row = [...ROWS].find(([what]) => what.startsWith(beginning))
+      if (!row) throw new Error(`docs/outages.md has no row for ${fault}: ${beginning}`)
+      return row[1]
+    })
+    return [fault, reasons] as const
+  }),
+)

@@ -1,7 +1,7 @@
 import { CLAIM_US } from '@sluice/core/internal'
 import { type Rule, ruleOf } from '@sluice/testing/internal'
 import { CONDUCT, disturbs } from './conduct.js'
-import { grouped, type Law } from './law.js'
+import { grouped, type Law, recordsOn, runsOn } from './law.js'
 import { type Deed, LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
 import { type Call, type FaultName, type Plan, type PolicySpec, scaled } from './plan.js'
 import { ttlOf } from './reserving.js'
@@ -533,16 +533,13 @@ function chargesOf(records: readonly Record[], history: History): Charge[] {
 }
 
 /** The run that has decided a call: where none was heard as it was settled, as of a turn, the last one before on its key for its process. */
-function runOf(record: Record, { server, plan }: History): number {
+function runOf(record: Record, history: History): number {
   const { execution, told, call, member, settledAt } = record
   if (execution) return execution.number
-  const last = isLeased(record, plan)
-    ? server.executions.findLast(({ clock }) => clock <= told!.now)
-    : server.executions.findLast(
-        ({ process, keys, deliveredAt }) =>
-          process === member.name &&
-          deliveredAt! <= settledAt! &&
-          keys.some((key) => key.endsWith(`:${call.key}`)),
+  const last = isLeased(record, history.plan)
+    ? history.server.executions.findLast(({ clock }) => clock <= told!.now)
+    : runsOn(call.key, history).findLast(
+        ({ process, deliveredAt }) => process === member.name && deliveredAt! <= settledAt!,
       )
   return last?.number ?? -1
 }
@@ -604,7 +601,7 @@ function* beyond(
 ): Iterable<string> {
   const { plan, faults } = history
   if (plan.extras.penalty?.then === 'fresh' || charges.length === 0) return // once more for each block
-  const corrections = history.records.filter(({ call }) => call.key === charges[0]!.key)
+  const corrections = recordsOn(charges[0]!.key, history)
   const resets = corrections.filter(({ call }) => call.does === 'reset').length
   // After a failover to a replica that lags a charge that it has not is given back out of others.
   const isLagging = faults.some(({ fault }) => fault === 'server fails over')
@@ -651,10 +648,7 @@ function* toldWrong(
     const isBlocked = denied.told!.reason === 'blocked'
     if (denied.told!.allowed || (denied.told!.reason !== 'limit' && !isBlocked)) continue
     for (const later of records.slice(i + 1, i + 40)) {
-      if (
-        later.execution!.life !== denied.execution!.life ||
-        (later.member.policies !== denied.member.policies && !haveEqualNumbers(later, denied))
-      )
+      if (later.execution!.life !== denied.execution!.life || later.member.factor !== denied.member.factor)
         break
       if (isHidden(denied, later, history)) break
       count(1)
@@ -675,28 +669,23 @@ function* toldWrong(
   }
 }
 
-function haveEqualNumbers(a: Record, b: Record): boolean {
-  return a.member.policies.every(({ limit, capacity }, i) => {
-    const other = b.member.policies[i]!
-    return limit === other.limit && capacity === other.capacity
-  })
-}
-
 /** Whether something on the key was carried out between two decisions of which nobody was told. */
-function isHidden(denied: Record, later: Record, { server, records }: History): boolean {
+function isHidden(denied: Record, later: Record, history: History): boolean {
   const { key } = denied.call
-  const between = server.executions.slice(denied.execution!.number, later.execution!.number + 1)
-  return between.some((each) => {
-    if (!each.keys.some((name) => name.endsWith(`:${key}`))) return false
-    return records.some(({ call, member, startedAt, settledAt = Infinity, execution }) => {
-      const isOnIt =
-        call.key === key &&
-        member.name === each.process &&
-        startedAt <= each.sentAt &&
-        settledAt >= each.sentAt
-      return isOnIt && call.does !== 'peek' && !execution
-    })
-  })
+  const [from, to] = [denied.execution!.number, later.execution!.number]
+  return runsOn(key, history).some(
+    (run) =>
+      run.number >= from &&
+      run.number <= to &&
+      recordsOn(key, history).some(
+        ({ call, member, startedAt, settledAt = Infinity, execution }) =>
+          !execution &&
+          call.does !== 'peek' &&
+          member.name === run.process &&
+          startedAt <= run.sentAt &&
+          settledAt >= run.sentAt,
+      ),
+  )
 }
 
 /** Whether what an execution has done is not in a state that the server went on with. */

@@ -111,7 +111,7 @@ export class Member {
     plan: Plan,
     readonly name: string,
     seed: number,
-    factor: number,
+    readonly factor: number,
   ) {
     const random = randomFrom(seed)
     const skew = Math.round((random() - 0.5) * 2 * DAY_US)
