@@ -68,6 +68,15 @@ export const TIER = { limit: 5, window: '700ms' } as const
 /** Microseconds a day. */
 const DAY_US = 86_400_000_000
 
+/** What a process of the fleet is started in. */
+export interface Surroundings {
+  readonly world: World
+  readonly server: Server
+  readonly provider: Provider
+  readonly program: Program
+  readonly plan: Plan
+}
+
 /** One process of the fleet, with its connection, its store and its limiters. */
 export class Member {
   readonly process: Process
@@ -103,16 +112,15 @@ export class Member {
   /** Whether the network is as fast as it can be. */
   isCalm = false
 
+  readonly world: World
+
   constructor(
-    readonly world: World,
-    server: Server,
-    provider: Provider,
-    program: Program,
-    plan: Plan,
+    { world, server, provider, program, plan }: Surroundings,
     readonly name: string,
     seed: number,
-    factor: number,
+    readonly factor: number,
   ) {
+    this.world = world
     const random = randomFrom(seed)
     const skew = Math.round((random() - 0.5) * 2 * DAY_US)
     this.process = new Process(world, name, program, seed ^ 0x5bd1e995, skew)

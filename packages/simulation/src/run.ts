@@ -38,6 +38,8 @@ async function main(): Promise<boolean> {
 
 /** Runs seeds one after the other until the time is over, and prints what was done. */
 async function runMany(from: number, program: Program): Promise<boolean> {
+  // To take down the stack of each error is slow, and a seed that fails is run again.
+  Error.stackTraceLimit = 0
   const tally = new Tally()
   const digest = createHash('sha256')
   const end = performance.now() + numberOf('minutes') * 60_000

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { partsOf, type RedisKey, type ScriptReply } from '@sluice/core/internal'
+import { partsOf, type RedisKey, type RedisKeyParts, type ScriptReply } from '@sluice/core/internal'
 import { type LuaRedis, startLuaRedis } from '../../core/test/lua/lua-redis.js'
 import { EPOCH_MS } from './process.js'
 import type { Owner, World } from './world.js'
@@ -12,6 +12,12 @@ export interface ScriptCall {
   readonly args: readonly Buffer[]
 }
 
+/** A script, and whether it decides calls on several keys. */
+export interface Script {
+  readonly text: string
+  readonly decidesWholes: boolean
+}
+
 /** A script that was run. */
 export interface Execution {
   readonly number: number
@@ -22,7 +28,7 @@ export interface Execution {
   /** When it was run, in the world's time. */
   readonly at: number
   readonly keys: readonly string[]
-  readonly script: string
+  readonly script: Script
   readonly args: readonly Buffer[]
   readonly reply: ScriptReply
   /** When and by which process the call was sent. */
@@ -58,7 +64,16 @@ const SCRIPT_US = 20
 
 let lua: LuaRedis | undefined
 /** Scripts that any world has run, by SHA-1. */
-const texts = new Map<string, string>()
+const scripts = new Map<string, Script>()
+/** Keys that any world has had, read. */
+const named = new Map<string, Partial<RedisKeyParts>>()
+
+/** Reads a key; what is no key of ours has no parts. */
+export function partsOfKey(key: string): Partial<RedisKeyParts> {
+  let parts = named.get(key)
+  if (!parts) named.set(key, (parts = partsOf('sluice', key) ?? {}))
+  return parts
+}
 
 /** One Redis: the real scripts on Lua 5.1, with time and expiry by the world's clock. One at a time. */
 export class Server implements Owner {
@@ -107,7 +122,8 @@ export class Server implements Owner {
     }
     const sha = call.sha ?? createHash('sha1').update(call.script!).digest('hex')
     if (call.script !== undefined) {
-      texts.set(sha, call.script)
+      const text = call.script
+      if (!scripts.has(sha)) scripts.set(sha, { text, decidesWholes: text.includes('next_key') })
       this.#known.add(sha)
     }
     if (!this.#known.has(sha)) throw new Error('NOSCRIPT No matching script. Please use EVAL.')
@@ -115,10 +131,11 @@ export class Server implements Owner {
     const clock = this.clock
     this.stillUntil = Math.max(this.stillUntil, this.world.now + SCRIPT_US)
     const calls = call.keys.map((key, i) => [Buffer.from(key), call.args[i] ?? call.args.at(-1)] as const)
-    const reply = this.#lua.runAll(texts.get(sha)!, clock, calls as never)
-    if (texts.get(sha)!.includes('PUBLISH')) this.#publish()
+    const script = scripts.get(sha)!
+    const reply = this.#lua.runAll(script.text, clock, calls as never)
+    this.#publish()
     const number = this.executions.length
-    const rest = { script: texts.get(sha)!, args: call.args, reply, sentAt, process, deliveredAt: undefined }
+    const rest = { script, args: call.args, reply, sentAt, process, deliveredAt: undefined }
     const execution = { number, life: this.life, clock, at: this.world.now, keys, ...rest }
     this.executions.push(execution)
     this.#applied.push(number)
@@ -131,7 +148,7 @@ export class Server implements Owner {
     const began = performance.now()
     for (const { script, clock, keys, args } of this.executions)
       this.#lua.runAll(
-        script,
+        script.text,
         clock,
         keys.map((key, i) => [Buffer.from(key), args[i] ?? args.at(-1)]) as never,
       )
@@ -168,7 +185,7 @@ export class Server implements Owner {
     if (this.isDead || this.#refusals.size > 0) return
     const keys = new Set(this.#applied.flatMap((number) => this.executions[number]!.keys))
     for (const key of keys) {
-      if (partsOf('sluice', key)?.limiter)
+      if (partsOfKey(key).limiter)
         this.#lua.runAll(FOREIGN[key.includes('semaphore') ? 0 : key.length % 3]!, this.clock, [
           [Buffer.from(key), Buffer.from('x')],
         ])

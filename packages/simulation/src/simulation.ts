@@ -8,6 +8,7 @@ import { Provider } from './provider.js'
 import { send } from './sending.js'
 import { type Execution, type Refusal, Server } from './server.js'
 import { Twin } from './twin.js'
+import { LAG_US, lasting } from './under-faults.js'
 import { World } from './world.js'
 
 /** What a caller was told. Instants of answers are those of the clock that decided, in microseconds. */
@@ -89,17 +90,21 @@ export async function simulate(plan: Plan, program: Program): Promise<History> {
   }
 }
 
-class Fleet {
+class Fleet implements History {
   readonly members: Member[] = []
   readonly records: Record[] = []
   readonly late: Record[] = []
   readonly stray: string[] = []
+  readonly left: string[] = []
+  readonly counted = new Map<string, number>()
   readonly provider: Provider
+  readonly faults: Fault[]
+  calmAt = 0
+  listed: Listed | undefined
   /** The member at each place; undefined while there is none. */
   readonly #places: (Member | undefined)[]
-  readonly #faults: Fault[]
   #started = 0
-  #listed: Listed | undefined
+  #twin: Twin | undefined
 
   constructor(
     readonly plan: Plan,
@@ -108,62 +113,40 @@ class Fleet {
     readonly server: Server,
   ) {
     this.provider = new Provider(world, plan.latency)
-    this.#faults = plan.items.filter((item) => item.kind === 'fault')
+    this.faults = plan.items.filter((item) => item.kind === 'fault')
     this.#places = Array.from({ length: plan.places }, (_, place) => this.#start(place, 1))
     world.beforeStep.push(() => {
       for (const { link } of this.members) link.delivered = undefined
     })
   }
 
+  get twin(): Twin {
+    return (this.#twin ??= new Twin(this.plan, this.program, this.server))
+  }
+
   async run(): Promise<History> {
-    const { plan, program, world, server, provider } = this
+    const { plan, world } = this
     for (const item of plan.items) {
       world.after(item.at, undefined, () => (item.kind === 'call' ? this.#call(item) : this.#begin(item)))
     }
     await world.runUntil(CALLS_UNTIL)
-    const calmAt = Math.max(...this.#faults.map((fault) => fault.at + lasting(fault)), 0)
-    await world.runUntil(calmAt)
+    this.calmAt = Math.max(...this.faults.map((fault) => fault.at + lasting(fault)), 0)
+    await world.runUntil(this.calmAt)
     for (const member of this.members) member.isCalm = true
-    await world.runUntil(Math.max(calmAt, CALLS_UNTIL) + LIVELY_US)
+    await world.runUntil(Math.max(this.calmAt, CALLS_UNTIL) + LIVELY_US)
     await this.#callLate()
     await this.#holdLate()
-    const counted = await this.#count()
+    await this.#count()
     await this.#close()
-    const left = this.#left()
-    const { members, records, late, stray } = this
-    const [twin, faults, listed] = [new Twin(plan, program, server), this.#faults, this.#listed]
-    return {
-      plan,
-      twin,
-      world,
-      server,
-      provider,
-      members,
-      records,
-      late,
-      stray,
-      left,
-      calmAt,
-      counted,
-      faults,
-      listed,
-    }
+    this.#lookForRest()
+    return this
   }
 
   #start(place: number, factor: number): Member {
     const number = this.#started++
     const seed = this.plan.seed * 7919 + number * 104_729
     const name = `p${place}.${number}`
-    const member = new Member(
-      this.world,
-      this.server,
-      this.provider,
-      this.program,
-      this.plan,
-      name,
-      seed,
-      factor,
-    )
+    const member = new Member(this, name, seed, factor)
     this.members.push(member)
     this.world.trace(`start ${name}`)
     return member
@@ -311,9 +294,7 @@ class Fleet {
     const calls = choice && place < 2 ? 1050 : 5
     this.world.after(0, member.process, () => {
       for (let i = 0; i < calls; i++) {
-        const rest = { at, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
-        const key = `turn${i}`
-        const call = { kind: 'call', id: 30_000 + 2000 * id + i, does: 'consume', key, ...rest } as const
+        const call = callOf(30_000 + 2000 * id + i, at, place, 'consume', `turn${i}`)
         this.#make(call, member, this.records)
       }
       member.stand(lasts, false)
@@ -334,14 +315,13 @@ class Fleet {
     for (const [place, member] of this.#places.entries()) {
       for (let i = 0; i < 7 && member; i++) {
         const id = 10_000 + place * 10 + i
-        const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
-        const what =
+        const [does, key] =
           i < 3
-            ? ({ does: 'consume', key: `late${id}` } as const)
+            ? (['consume', `late${id}`] as const)
             : i < 6
-              ? ({ does: 'ledger', key: `ledger${i - 2}` } as const)
-              : ({ does: 'send', key: 'provider' } as const)
-        const call = { kind: 'call', id, ...what, ...rest } as const
+              ? (['ledger', `ledger${i - 2}`] as const)
+              : (['send', 'provider'] as const)
+        const call = callOf(id, world.now, place, does, key)
         // While the circuit is open only calls probe, so nobody is told anything by the first.
         const records = i === 0 ? [] : this.late
         world.after(i * 300_000, member.process, () => this.#make(call, member, records))
@@ -350,7 +330,7 @@ class Fleet {
     await world.runUntil(world.now + 2_000_000)
     const member = this.#places.find((each) => each !== undefined)
     member?.ledger.overrides().then(
-      (listed) => (this.#listed = listed),
+      (listed) => (this.listed = listed),
       (error: unknown) => this.stray.push(`overrides cannot be listed: ${String(error)}`),
     )
   }
@@ -360,15 +340,15 @@ class Fleet {
     const { world } = this
     const [place, member] = [...this.#places.entries()].find(([, each]) => each !== undefined)!
     for (let i = 0; i < 2 * member!.permits; i++) {
-      const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 3000 }
-      const call = { kind: 'call', id: 20_000 + i, does: 'permit', key: `permits${i % 2}`, ...rest } as const
+      const call = { ...callOf(20_000 + i, world.now, place, 'permit', `permits${i % 2}`), holds: 3000 }
       world.after(i * 1000, member!.process, () => this.#make(call, member!, this.late))
     }
     await world.runUntil(world.now + LIVELY_US)
   }
 
-  async #count(): Promise<Map<string, number>> {
-    const counted = new Map<string, number>()
+  /** Asks what the keys of the ledger and of the budget count. */
+  async #count(): Promise<void> {
+    const { counted } = this
     const member = this.#places.find((each) => each !== undefined)
     const keys = new Set(this.records.map(({ call }) => call.key))
     for (const key of keys) {
@@ -384,7 +364,6 @@ class Fleet {
         )
     }
     await this.world.runUntil(this.world.now + 2_000_000)
-    return counted
   }
 
   async #close(): Promise<void> {
@@ -398,14 +377,14 @@ class Fleet {
     await world.runUntil(world.now + CLOSED_US)
   }
 
-  #left(): string[] {
-    const left: string[] = []
+  #lookForRest(): void {
     for (const member of this.#places) {
-      const timers = member ? [...member.process.timers].filter((timer) => timer.isRef) : []
-      if (timers.length > 0) left.push(`${member!.name}: ${timers.length} timers, of ${timers[0]!.ms} ms`)
-      if (member && member.link.unanswered > 0) left.push(`${member.name}: ${member.link.unanswered} calls`)
+      if (!member) continue
+      const { name, process, link } = member
+      const timers = [...process.timers].filter((timer) => timer.isRef)
+      if (timers.length > 0) this.left.push(`${name}: ${timers.length} timers, of ${timers[0]!.ms} ms`)
+      if (link.unanswered > 0) this.left.push(`${name}: ${link.unanswered} calls`)
     }
-    return left
   }
 }
 
@@ -417,12 +396,10 @@ function slownessOf({ lasts }: Fault): number {
 /** The numbers of the second calls of pairs are larger by this, which makes them calls of the same kind on the same keys. */
 const PAIRED = 48_000
 
-/** By how much a replica lags, in microseconds. */
-const LAG_US = 30_000
-
-/** Microseconds until a fault is over. That of a clock is at once. */
-export function lasting(fault: Fault): number {
-  return movedBy(fault) === 0 ? fault.lasts + LAG_US : 0
+/** A call without more to it. */
+function callOf(id: number, at: number, place: number, does: Call['does'], key: string): Call {
+  const none = { cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
+  return { kind: 'call', id, at, place, does, key, ...none }
 }
 
 function toldBy(decision: Decision, member: Member): Told {

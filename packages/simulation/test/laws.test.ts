@@ -70,8 +70,17 @@ function recordOf(call: Call, outcome: Partial<Record>): Record {
 /** A call that was made at an instant of the world and admitted by a run of a script at an instant of the server's clock. */
 function admitted(id: number, at: number, clock: number): Record {
   const told = { ...ALLOWED, ...NUMBERS, now: clock, at: clock }
-  const rest = { script: '', args: [], reply: Buffer.alloc(0), sentAt: at, deliveredAt: at + 1000 }
-  const execution = { ...rest, number: id, life: 0, clock, at, keys: ['x:plain0'], process: member.name }
+  const script = { text: '', decidesWholes: false }
+  const rest = { script, args: [], reply: Buffer.alloc(0), sentAt: at, deliveredAt: at + 1000 }
+  const execution = {
+    ...rest,
+    number: id,
+    life: 0,
+    clock,
+    at,
+    keys: ['sluice:4:api:x:plain0'],
+    process: member.name,
+  }
   return recordOf(callOf(id, at, 'consume'), { told, execution, clock })
 }
 
