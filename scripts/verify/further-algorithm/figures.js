@@ -1,12 +1,12 @@
 // Run in the copy: what the playground, the picture and the benches show of the further algorithm.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { algorithms } from '../check/pictures/algorithms.js'
-import { onSources } from '../subjects.js'
-import { run as runProgram } from './copy.js'
+import { algorithms } from '../../check/pictures/algorithms.js'
+import { onSources } from '../../subjects.js'
+import { run as runProgram } from '../../test/further-algorithm/copy.js'
 
 /** Of sources that are compiled with others. @param {string} path */
-const load = (path) => import(`../../${path}`)
+const load = (path) => import(`../../../${path}`)
 const [{ scenarioAt }, { columnsHtml }, { run, shownTime }, { readScenario }] = await Promise.all(
   ['address', 'draw', 'run', 'scenario'].map((name) => load(`site/playground/${name}.ts`)),
 )

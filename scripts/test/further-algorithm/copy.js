@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 
-const PARTS = 'scripts/further-algorithm'
+const PARTS = 'scripts/test/further-algorithm'
 
 /** Where the parts of the algorithm lie. */
 const ADDED = {
@@ -104,12 +104,12 @@ export function run(folder, ...args) {
   return stdout + stderr
 }
 
-/** Puts tests of the parts into the copy. @param {string} folder @param {readonly string[]} names */
-export function addTests(folder, names) {
-  for (const name of names) {
-    const path = join(folder, FURTHER, `${name}.test.ts`)
+/** Puts tests of the parts into the copy. @param {string} folder @param {readonly string[]} files */
+export function addTests(folder, files) {
+  for (const file of files) {
+    const path = join(folder, FURTHER, file.replace('.ts', '.test.ts'))
     mkdirSync(dirname(path), { recursive: true })
-    cpSync(join(PARTS, `${name}.ts`), path)
+    cpSync(join(PARTS, file), path)
   }
 }
 
