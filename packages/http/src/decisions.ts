@@ -54,7 +54,10 @@ export class Recorder<Req> {
   readonly #inHeaders: boolean
   readonly #platform: RequestIdentity<Req>
 
-  /** `inHeaders` says whether the guard of this limiter writes headers; `platform` knows where decisions are kept. */
+  /**
+   * Makes what keeps the decisions of `limiter` with the requests they are about. `inHeaders`: its guard also writes them to
+   * headers. `platform` finds the request.
+   */
   constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
     this.#limiter = limiter
     this.#inHeaders = inHeaders

@@ -14,7 +14,7 @@ export function exceededReporter<Req, Res>(
   onExceeded: (req: Req, res: Res, decision: Decision) => unknown,
 ): ReportExceeded<Req, Res> {
   return (req, res, key, decision) => {
-    if (decision.reason === 'limit' && recordOver(limiter, storedKey(key), decision))
+    if (decision.reason === 'limit' && hasGoneOver(limiter, storedKey(key), decision))
       report(req, res, decision).catch(() => {})
   }
 
@@ -51,7 +51,7 @@ interface OverLimit {
  * denial moves its key to the end. The map holds a copy of the key (`copiedText`), because a text that was cut from a header
  * would keep the whole header in memory.
  */
-function recordOver(limiter: Limiter, key: string, decision: Decision): boolean {
+function hasGoneOver(limiter: Limiter, key: string, decision: Decision): boolean {
   const keys = getOrMake(overLimit, limiter, () => new Map<string, OverLimit>())
   const now = nowMs()
   const before = keys.get(key)

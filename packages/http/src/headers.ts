@@ -49,21 +49,10 @@ export function headerWriter<Res>(
   options: HeaderOptions,
   platform: Pick<Platform<never, Res>, 'headersSent' | 'setHeader' | 'atHead'>,
 ): WriteHeaders<Res> | undefined {
-  const { headers = 'x-ratelimit', resetAs = 'epoch' } = options
-  const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
-  const drafts = formats.filter((format) => format !== 'x-ratelimit')
-  if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
-    const what =
-      "headers must be 'x-ratelimit' (the default), 'ietf' (the newest draft), 'draft-6', 'draft-7', a list of them or false"
-    throw expectedButGot(PolicyError, 'INVALID_OPTION', what, headers)
-  }
-  if (new Set(drafts).size > 1) {
-    const what = `${drafts.join(' and ')} exclude each other: both set RateLimit-Policy`
-    throw new PolicyError('INVALID_OPTION', what)
-  }
-  const xRateLimit = formats.includes('x-ratelimit')
-  const writeDraft = drafts[0] && DRAFTS[drafts[0]]
-  if (!xRateLimit && !writeDraft) return undefined
+  const { resetAs = 'epoch' } = options
+  const { hasXRateLimit, draft } = checkedFormats(options)
+  const writeDraft = draft && DRAFTS[draft]
+  if (!hasXRateLimit && !writeDraft) return undefined
   const set = headerSetter(options.headerNames, { setHeader: keep })
   return function writeHeaders(all, res) {
     const isOne = all.length === 1
@@ -77,10 +66,29 @@ export function headerWriter<Res>(
       kept = new Map()
       if (platform.atHead?.(res, kept)) all.kept = kept
     }
-    if (xRateLimit) writeXRateLimit(shown, resetAs, kept, set)
+    if (hasXRateLimit) writeXRateLimit(shown, resetAs, kept, set)
     if (writeDraft) writeDraft(shown, kept, set)
     if (!all.kept) setKept(kept, res, platform)
   }
+}
+
+/**
+ * The formats of headers that the options ask for: X-RateLimit-*, and at most one of the IETF's drafts.
+ * @throws {PolicyError} INVALID_OPTION for an unknown format, or for two drafts.
+ */
+function checkedFormats({ headers = 'x-ratelimit' }: HeaderOptions) {
+  const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
+  const drafts = formats.filter((format) => format !== 'x-ratelimit')
+  if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
+    const what =
+      "headers must be 'x-ratelimit' (the default), 'ietf' (the newest draft), 'draft-6', 'draft-7', a list of them or false"
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', what, headers)
+  }
+  if (new Set(drafts).size > 1) {
+    const what = `${drafts.join(' and ')} exclude each other: both set RateLimit-Policy`
+    throw new PolicyError('INVALID_OPTION', what)
+  }
+  return { hasXRateLimit: formats.includes('x-ratelimit'), draft: drafts[0] }
 }
 
 const keep: SetHeader<KeptHeaders> = (kept, name, value) => void kept.set(name, value)

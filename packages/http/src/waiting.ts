@@ -45,7 +45,10 @@ export class WaitingRequests {
   #all = 0
   readonly #byKey = new Map<string, number>()
 
-  /** At most `most` requests of this guard wait at once, `mostOfKey` of them on one key, and each at most `maxWaitMs`. */
+  /**
+   * Counts the requests of a guard that wait for their turn: at most `most` at once, `mostOfKey` of them on one key, each for
+   * at most `maxWaitMs`.
+   */
   constructor(
     readonly maxWaitMs: number,
     readonly most: number,

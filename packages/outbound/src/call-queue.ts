@@ -215,7 +215,7 @@ export class CallQueue implements Client {
    * attempt went out at `sentAt`. Returns who has to wait, and for how long.
    */
   #pauseKey(key: string, verdict: Verdict, sentAt: number, keyQueue: KeyQueue): Wait {
-    const wait = keyQueue.heed(verdict, sentAt, isSearched(this.settings))
+    const wait = keyQueue.countAnswer(verdict, sentAt, isSearched(this.settings))
     const holdMs = Math.min(wait.keyMs, this.settings.maxHold)
     if (holdMs > 0 && keyQueue.hold(key, holdMs, sentAt, this.policies)) {
       this.events?.emit('held', { key, status: verdict.status, holdMs: Math.ceil(holdMs) })

@@ -217,11 +217,11 @@ export class Queue<D extends Decision | undefined = Decision> {
     if (refusal === 'final') return FINAL
     const isRefused = refusal !== 'none' && (refusal === true || pauseMs > 0)
     const retryMs = (await retry?.(error, attempt)) ?? false
-    const isTime = typeof retryMs === 'number' && retryMs >= 0 && retryMs < Infinity
+    const isDelay = typeof retryMs === 'number' && retryMs >= 0 && retryMs < Infinity
     return {
       answer: isRefused ? 'overloaded' : 'other',
       pauseMs: pauseMs > 0 ? pauseMs : isRefused ? undefined : 0,
-      again: isTime && Math.min(retryMs, LONGEST_TIMER_MS),
+      again: isDelay && Math.min(retryMs, LONGEST_TIMER_MS),
     }
   }
 }

@@ -38,7 +38,7 @@ export class RelayedRequest implements Handler {
    */
   readonly #run: (step: () => void) => void
 
-  /** A request to undici, with the handler that gets its response. */
+  /** Takes a request to undici, which `dispatch` sends when it is its turn, and the handler that gets the response in the end. */
   constructor(
     readonly settings: OutboundSettings,
     readonly dispatch: Dispatch,

@@ -54,6 +54,10 @@ class CallerLine {
   readonly #addressBehindProxies: (format: Format) => string | undefined
   readonly #mayBeNamed: boolean
 
+  /**
+   * Describes whom lines of `format` are counted for: `trustProxy` proxies add the caller's address to X-Forwarded-For, and
+   * `callers` says whether names of hosts count too.
+   */
   constructor(
     readonly format: Format,
     { trustProxy, callers }: ReadOptions,

@@ -224,7 +224,10 @@ class Replayer {
   readonly #hours: Record<string, number> = {}
   #calls = 0
 
-  /** Makes a limiter in `store`. Of the keys of a call, this limiter's is number `index`. */
+  /**
+   * Makes a limiter in `store`, to replay the calls of a log. Of the keys of a call, one for each limiter, this limiter's is
+   * number `index`.
+   */
   constructor(
     { name, policies }: ReadLimiter,
     readonly index: number,

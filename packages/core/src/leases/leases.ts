@@ -14,7 +14,10 @@ export class Leases {
   readonly #coldKeys: ExpiringMap<ColdKey>
   #nextSweepAt = -Infinity
 
-  /** Holds no leases at first, and later at most `most` at once, each of `ttl` microseconds. */
+  /**
+   * Makes the leases of a limiter's keys: units that were charged in advance. At most `most` keys have one, each for `ttl`
+   * microseconds.
+   */
   constructor(
     private readonly ttl: number,
     private readonly most: number,

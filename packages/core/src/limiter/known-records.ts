@@ -94,6 +94,7 @@ class OverrideInForce {
   #of: PolicySet | undefined
   #made: PolicySet | undefined
 
+  /** Describes an override of one key, which has the record `record`, among all that this process knows (`known`). */
   constructor(
     readonly record: KeyRecord,
     readonly known: KnownRecords,
@@ -152,7 +153,7 @@ export class KnownRecords {
   #version = 0
   readonly #clock = new StoreClock(REMEMBERED_US)
   /** The microseconds by which the store's clock is ahead of this process's. */
-  #ahead = 0
+  #storeIsAheadBy = 0
   /** The first end of a record. */
   #nextEnd = Infinity
   #asked = 0
@@ -176,7 +177,10 @@ export class KnownRecords {
     return all.get(store)
   }
 
-  /** The records of the limiters of one name, for a limiter that calls `leave` when it closes. */
+  /**
+   * Returns what is known of the keys of all limiters of one name, for one more limiter, which calls `leave` when it closes. While
+   * there are records and limiters, the store is read every second.
+   */
   enter(limiter: string): LimiterRecords {
     this.#limiters++
     if (this.isRead && this.#byId.size > 0 && !this.#isTicking) this.#schedule()
@@ -198,7 +202,7 @@ export class KnownRecords {
 
   /** The time on the store's clock, as far as this process knows it, in microseconds. */
   now(): number {
-    return this.store.now() + this.#ahead
+    return this.store.now() + this.#storeIsAheadBy
   }
 
   /** A record that is in force. */
@@ -352,7 +356,7 @@ export class KnownRecords {
     const isHeard = this.#taken > 0 || this.store.local === true
     this.#taken = nth
     this.#version = version
-    if (!this.store.local) this.#ahead = -this.#clock.toLocal(0, now, sent, this.store.now())
+    if (!this.store.local) this.#storeIsAheadBy = -this.#clock.toLocal(0, now, sent, this.store.now())
     for (const record of this.#ended.values()) if (record.until > now) this.#set(record, isHeard)
     this.#ended.clear()
     const gone = new Set(areAll ? this.#byId.keys() : [])

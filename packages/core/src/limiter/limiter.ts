@@ -82,13 +82,13 @@ export class Limiter {
   readonly #sets: PolicySets
   /** Returns the policies of calls that bring none. */
   readonly #policies: () => readonly Policy[]
-  /** The set of these, until `#forget` is called or the limiter is closed; undefined where `#policies` is asked at each call. */
+  /** The set of these, until `#forgetSet` is called or the limiter is closed; undefined where `#policies` is asked at each call. */
   #set: PolicySet | undefined
   /** The list that `#policies` returned last, and its set. */
   #list: readonly Policy[]
   #setOfList: PolicySet
   /** Makes the next call look the set up anew. Undefined unless `#policies` reports when its policies change. */
-  readonly #forget: (() => void) | undefined
+  readonly #forgetSet: (() => void) | undefined
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */
   readonly #records: LimiterRecords
@@ -133,8 +133,8 @@ export class Limiter {
     this.#list = firstList
     this.#setOfList = firstSet
     const follow = (policies as { readonly [FOLLOW]?: (changed: () => void) => void })[FOLLOW]
-    this.#forget = follow && (() => void (this.#set = undefined))
-    follow?.(this.#forget!)
+    this.#forgetSet = follow && (() => void (this.#set = undefined))
+    follow?.(this.#forgetSet!)
     const isAskedAtEachCall = typeof policies === 'function' && !follow
     this.#set = isAskedAtEachCall ? undefined : firstSet
     if (penalty) warnIfFresh(name, firstList, penalty)
@@ -197,7 +197,7 @@ export class Limiter {
     const reservationFrom = (answer: Answer): Reservation => {
       const { degraded } = answer
       // A list with a limit of 0 has no state: it denies every call.
-      const storeKeeper = part.set.keyspace.reservations && this.#keeperOf(given, key)
+      const storeKeeper = part.set.keyspace.reservations && this.#reservationsByOverride(given, key)
       // In an outage it is as local as the decision, and its end is one of this process's clock.
       const keeper = degraded ? degraded.by?.reservations : storeKeeper
       const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
@@ -404,18 +404,20 @@ export class Limiter {
     const given = this.#policySetOf(options?.policies)
     requireReserving(this)
     const reserved = reservedOf(storedKey(key), id)
-    return new Reservation(this.#keeperOf(given, reserved.key), reserved, () => this.#storeNow())
+    return new Reservation(this.#reservationsByOverride(given, reserved.key), reserved, () =>
+      this.#storeNow(),
+    )
   }
 
   /** What changes reservations of a key that were made under a list: by the override that is in force then, if there is one. */
-  #keeperOf(given: PolicySet, key: string): Pick<Reservations, 'change'> {
+  #reservationsByOverride(given: PolicySet, key: string): Pick<Reservations, 'change'> {
     const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
       const { rules } = this.#records
       if (rules) await this[UNREAD]
-      const ruled = rules ? this.#records.withOverride(given, key, false) : given
+      const overridden = rules ? this.#records.withOverride(given, key, false) : given
       // What was reserved before an exemption or an override of 0 is still in the state under the list itself.
-      const isDecided = !ruled.exempt && !(ruled.keyspace instanceof SuspendedKeyspace)
-      const { keyspace } = isDecided ? ruled : given
+      const isCounted = !overridden.exempt && !(overridden.keyspace instanceof SuspendedKeyspace)
+      const { keyspace } = isCounted ? overridden : given
       const { reservations } = keyspace instanceof SuspendedKeyspace ? keyspace.state : keyspace
       const effect = await reservations!.change(asked)
       if (effect.state === 'late' && asked.kind === 'settle' && asked.units > 0) this.warn(...LATE)
@@ -648,7 +650,7 @@ export class Limiter {
     const list = this.#policies()
     if (list !== this.#list) this.#setOfList = this.#sets.get(list, 'default')
     this.#list = list
-    if (this.#forget) this.#set = this.#setOfList
+    if (this.#forgetSet) this.#set = this.#setOfList
     return this.#setOfList
   }
 }

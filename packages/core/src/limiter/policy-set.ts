@@ -85,7 +85,11 @@ export class PolicySets {
     for (let i = 0; !known && branch && Array.isArray(list) && i < list.length; i++)
       branch = branch.next.get(list[i])
     known ??= branch?.value?.deref()
-    if (known) return known
+    return known ?? this.#make(list, rule)
+  }
+
+  /** Checks a list of policies, opens its state and keeps the set of both. */
+  #make(list: readonly Policy[], rule: PolicySet['rule']): PolicySet {
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
     const keyspace = isSuspended
@@ -101,7 +105,8 @@ export class PolicySets {
     if (rule === 'plan') this.#plans.get(numbers.join('\n'), () => set)
     const byShapes = this.#byShapes
     if (byShapes.has(shapes)) return set
-    if (byShapes.size >= this.#most) byShapes.delete([...byShapes.keys()][this.#declared]!)
+    const oldestUndeclared = [...byShapes.keys()][this.#declared]
+    if (byShapes.size >= this.#most) byShapes.delete(oldestUndeclared!)
     byShapes.set(shapes, set)
     return set
   }
@@ -210,7 +215,7 @@ export function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
     }
     checkContract('a policy', policy)
   }
-  return withOwnNames(list) // not frozen: in V8 each access to a frozen list is a function call
+  return withDistinctNames(list) // not frozen: in V8 each access to a frozen list is a function call
 }
 
 /**
@@ -218,7 +223,7 @@ export function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
  * that are equal, such as '100-per-1m', the name of the algorithm is added, and also a number from 2 on where the name is taken.
  * @throws {PolicyError} DUPLICATE_NAME for two equal names that were given.
  */
-function withOwnNames(list: readonly Policy[]): readonly Policy[] {
+function withDistinctNames(list: readonly Policy[]): readonly Policy[] {
   const names = new Set<string>()
   for (const { name, isNamed } of list) {
     if (isNamed && names.has(name)) {

@@ -24,8 +24,8 @@ export class Reservation {
   readonly #now: () => number
 
   /**
-   * The reservation that a store keeps in `reservations`; without them, as in shadow mode, it holds nothing. `now` is the store's
-   * time, as far as this process knows it.
+   * Makes the handle by which a caller settles, extends or releases the units that were reserved. `reservations` carries that
+   * out in the store; without it, as in shadow mode, nothing is held. `now` is the store's time.
    */
   constructor(reservations: Pick<Reservations, 'change'> | undefined, reserved: Reserved, now: () => number) {
     this.#reservations = reservations

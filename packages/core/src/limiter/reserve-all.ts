@@ -63,15 +63,15 @@ async function tryAll(twins: readonly OpenedPart[]): Promise<Answer> {
   return keyspace.decide('try', key, checkCost(sum, 'the sum of the costs of a key'), 0)
 }
 
-/** Reserves units of each part. If one is denied or fails, the others are released, and have the decisions of before. */
-async function reserveEach(parts: readonly OpenedPart[], before: readonly Decision[]) {
+/** Reserves units of each part. If one is denied or fails, the others are released, and have the `uncharged` decisions. */
+async function reserveEach(parts: readonly OpenedPart[], uncharged: readonly Decision[]) {
   const asked = parts.map(async (part) => (await part.limiter[RESERVE_PART](part, part.terms)).decision)
   const reserved = await Promise.allSettled(asked)
   const decisions = reserved.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
   if (decisions.length === parts.length && decisions.every(({ allowed }) => allowed)) return decisions
   await Promise.allSettled(decisions.map(async ({ reservation }) => reservation?.release()))
   await Promise.all(asked) // rejects as the first that failed
-  return decisions.map((decision, i) => (decision.allowed ? before[i]! : decision))
+  return decisions.map((decision, i) => (decision.allowed ? uncharged[i]! : decision))
 }
 
 type OpenedPart = ReturnType<typeof openedPart>

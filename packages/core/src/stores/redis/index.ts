@@ -334,7 +334,10 @@ class Groups {
   readonly #byId = new Map<string, GroupCommit>()
   #isClosed = false
 
-  /** Holds no group yet. Each will send by `runner`, and combine calls if `gathers`. Idle groups beyond `most` are dropped. */
+  /**
+   * Makes the groups of a store's calls, one for each script, none yet. Each will send by `runner`, and combine calls if
+   * `gathers`. Idle groups beyond `most` are dropped.
+   */
   constructor(
     readonly runner: ScriptRunner,
     readonly gathers: boolean,

@@ -60,9 +60,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * The reservations of a keyspace that reserves; undefined for any other. A change carries a cost to settle at, or -1 and the new
-   * ttl to extend by, in which an `atEnd` of -1 stays as it is. The cost to settle at is not bounded as that of a call is: it has to
-   * be charged in one step, together with the mark that the reservation leaves.
+   * What makes reservations in this state, and settles or extends them; undefined if its limiter does not reserve. Unlike the cost
+   * of a call, the cost to settle at is not bounded: it has to be charged in one step, together with the mark that is left.
    */
   get reservations(): Reservations | undefined {
     const { max } = this.options
@@ -75,8 +74,9 @@ export class RedisKeyspace implements Keyspace {
       },
       change: (change, caller) => {
         const { key, id, decidedAt, end, kind } = change
-        const rest = kind === 'settle' ? [change.units, 0, 0] : [-1, change.ttl, change.atEnd ?? -1]
-        const token = packed([id, decidedAt, end, ...rest, max])
+        // Units below 0 say that it is extended, and an `atEnd` below 0 that this stays as it is.
+        const unitsTtlAtEnd = kind === 'settle' ? [change.units, 0, 0] : [-1, change.ttl, change.atEnd ?? -1]
+        const token = packed([id, decidedAt, end, ...unitsTtlAtEnd, max])
         return this.#ask({ operation: 'change', token, read: unpackReservation }, key, caller)
       },
     }

@@ -7,13 +7,13 @@ import type { Caller } from '../session.js'
  * Declares the laws of bookings: a call that waits is charged at the instant that it was given. `book` takes a cost and the
  * longest wait in microseconds. Of an answer, `reason` says why a call was denied (undefined if it was allowed) and `at` is the
  * earliest instant, in microseconds, at which its cost passes; its `booking` is set only where that instant lies ahead of now.
- * `ofKey` declares a test on a new key with a random past of calls behind it; `ofTwins` declares one on two keys with the same
+ * `lawOfKey` declares a test on a new key with a random past of calls behind it; `lawOfTwins` declares one on two keys with the same
  * past, which must also give the same answers in the end. `fill` uses up the key first, so that a booking has to wait.
  */
 export function booking(subject: Subject): void {
-  const { ofTwins } = lawsAfter(subject, afterCalls(subject))
+  const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
   booksAtTheInstantThatWasAnnounced(subject)
-  ofTwins('books nothing when the wait is refused', async (refused, twin) => {
+  lawOfTwins('books nothing when the wait is refused', async (refused, twin) => {
     await fill(refused, subject.mostCost)
     await fill(twin, subject.mostCost)
     const { at, now } = await refused.peek(1)
@@ -24,9 +24,13 @@ export function booking(subject: Subject): void {
   admitsNothingBeforeTheInstantOfABooking(subject)
 }
 
+/**
+ * A law: a call that may wait until the instant `at` which a peek has named is booked at that instant, and one that may wait a
+ * microsecond less is denied.
+ */
 function booksAtTheInstantThatWasAnnounced(subject: Subject): void {
-  const { ofKey } = lawsAfter(subject, afterCalls(subject))
-  ofKey('books at the instant that was announced', async (caller) => {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('books at the instant that was announced', async (caller) => {
     await fill(caller, subject.mostCost)
     const { at, now } = await caller.peek(1)
     if (at === now) return
@@ -38,9 +42,10 @@ function booksAtTheInstantThatWasAnnounced(subject: Subject): void {
   })
 }
 
+/** A law: a call that may wait, and need not, is charged now and makes no booking. */
 function makesNoBookingAheadIfTheCostFitsNow(subject: Subject): void {
-  const { ofKey } = lawsAfter(subject, afterCalls(subject))
-  ofKey('makes no booking ahead of now if the cost fits', async (caller) => {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('makes no booking ahead of now if the cost fits', async (caller) => {
     const { at, now, remaining } = await caller.peek(1)
     if (at > now) return
     const booked = await caller.book(1, 1e9)
@@ -51,6 +56,7 @@ function makesNoBookingAheadIfTheCostFitsNow(subject: Subject): void {
   })
 }
 
+/** A law: among drawn calls, some of which wait, none passes at an earlier instant than one that came before it. */
 function letsCallsPassInTheirOrder(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -72,9 +78,10 @@ function letsCallsPassInTheirOrder(subject: Subject): void {
   )
 }
 
+/** A law: while a call is booked for a later instant, no other passes before it, even if units are given back meanwhile. */
 function admitsNothingBeforeTheInstantOfABooking(subject: Subject): void {
-  const { ofKey } = lawsAfter(subject, afterCalls(subject))
-  ofKey('admits nothing before the instant of a booking', async (caller, { session }) => {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('admits nothing before the instant of a booking', async (caller, { session }) => {
     await fill(caller, subject.mostCost)
     const booked = await caller.book(1, 2 ** 50)
     if (!booked.booking) return

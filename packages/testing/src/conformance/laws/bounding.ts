@@ -25,6 +25,7 @@ export function bounding(subject: Subject): void {
     keepsItsBoundWhenATickIsAMillisecond(subject, model.capacity)
 }
 
+/** A law: after drawn calls, no span of time has admitted more units than the algorithm promises, less what was refunded. */
 function keepsItsBoundOverEverySpan(subject: Subject): void {
   const { factory, model } = subject.shape
   const kinds = {
@@ -53,6 +54,7 @@ function keepsItsBoundOverEverySpan(subject: Subject): void {
   }
 }
 
+/** A law: the promise also holds for the greediest caller, who takes all that remains at every instant at which he comes. */
 function keepsItsBoundWhenAllIsTaken(subject: Subject): void {
   const { factory, model } = subject.shape
   const greedy = fc.record({
@@ -77,6 +79,7 @@ function keepsItsBoundWhenAllIsTaken(subject: Subject): void {
   )
 }
 
+/** A law: the promise also holds if units are given back while calls are booked for later. */
 function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
   const { factory, model } = subject.shape
   law(
@@ -102,6 +105,10 @@ function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
   )
 }
 
+/**
+ * A law: the promise also holds where time is counted in milliseconds, as in windows above an hour, and a call comes within
+ * one. `capacity` is the algorithm's option for the most units at once.
+ */
 function keepsItsBoundWhenATickIsAMillisecond(subject: Subject, capacity: string): void {
   const { factory, model } = subject.shape
   const coarse = { ...subject.shape.variant, window: 3_600_010, limit: 700_000, [capacity]: 2 }

@@ -2,18 +2,18 @@ import { strict as assert } from 'node:assert'
 import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 
 /**
- * Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. `ofKey` declares a test on
- * a new key with a random past of calls behind it; `ofTwins` declares one on two keys with the same past, which must also give
+ * Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. `lawOfKey` declares a test on
+ * a new key with a random past of calls behind it; `lawOfTwins` declares one on two keys with the same past, which must also give
  * the same answers in the end: so what is done to one of them alone must leave no trace. Of an answer, `reason` says why a call
  * was denied (undefined if it was allowed) and `at` is the earliest instant, in microseconds, at which its cost passes; Infinity
  * if it never does. `mostCost` is the largest cost that the store takes: laws skip larger ones. 2 ** 50 microseconds, 35 years,
  * stand for a wait without a bound.
  */
 export function charging(subject: Subject): void {
-  const { ofKey, ofTwins } = lawsAfter(subject, afterCalls(subject))
+  const { lawOfKey, lawOfTwins } = lawsAfter(subject, afterCalls(subject))
   changesNothingWhenItDenies(subject)
   neverLetsACostAboveTheCapacityPass(subject)
-  ofTwins('only reads at a cost of 0', async (read, untouched, { session }) => {
+  lawOfTwins('only reads at a cost of 0', async (read, untouched, { session }) => {
     for (let i = 0; i < 3; i++) {
       const answer = await read.consume(0)
       assert.deepEqual([answer.reason, answer.at], [undefined, session.now])
@@ -21,7 +21,7 @@ export function charging(subject: Subject): void {
     }
   })
   letsExactlyTheRemainingUnitsPass(subject)
-  ofKey('takes the cost from what remains', async (caller) => {
+  lawOfKey('takes the cost from what remains', async (caller) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(Math.ceil(remaining / 2), subject.mostCost)
     assert.equal((await caller.consume(cost)).remaining, remaining - cost)
@@ -29,9 +29,10 @@ export function charging(subject: Subject): void {
   })
 }
 
+/** A law: a denied call leaves the key as its twin, which was not called, and answers what a peek does. */
 function changesNothingWhenItDenies(subject: Subject): void {
-  const { ofTwins } = lawsAfter(subject, afterCalls(subject))
-  ofTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {
+  const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
+  lawOfTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {
     const { remaining } = await denied.peek(1)
     for (const cost of [remaining + 1, policy.capacity, policy.capacity + 1]) {
       if (cost <= remaining || cost > subject.mostCost) continue
@@ -49,6 +50,7 @@ function changesNothingWhenItDenies(subject: Subject): void {
   })
 }
 
+/** A law: a cost above the capacity is denied for ever, with the reason 'cost', and leaves the key as one that was not asked. */
 function neverLetsACostAboveTheCapacityPass(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -75,9 +77,10 @@ function neverLetsACostAboveTheCapacityPass(subject: Subject): void {
   )
 }
 
+/** A law: one unit more than `remaining` is denied, and exactly `remaining` units pass. */
 function letsExactlyTheRemainingUnitsPass(subject: Subject): void {
-  const { ofKey } = lawsAfter(subject, afterCalls(subject))
-  ofKey('lets exactly the remaining units pass', async (caller) => {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('lets exactly the remaining units pass', async (caller) => {
     const { remaining } = await caller.peek(0)
     if (remaining >= subject.mostCost) return
     assert((await caller.consume(remaining + 1)).reason)

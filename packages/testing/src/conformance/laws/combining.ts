@@ -18,6 +18,10 @@ export function combining(subject: Subject): void {
   chargesNoneWhenOneRefuses(subject)
 }
 
+/**
+ * A law: a key under two policies answers as made of two keys under one policy each, which are charged only where the call on
+ * both passes.
+ */
 function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
   const scenario = callsUnderTwoPolicies(subject)
   law(
@@ -59,6 +63,7 @@ function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
   )
 }
 
+/** A law: if one of two policies denies a call, the other is not charged either, whichever is declared first. */
 function chargesNoneWhenOneRefuses(subject: Subject): void {
   const scenario = callsUnderTwoPolicies(subject)
   law(

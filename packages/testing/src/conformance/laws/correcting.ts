@@ -3,7 +3,7 @@ import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } fro
 
 /**
  * Declares the laws of refunds, which give the newest units of a key back, and of charges, which are made whether they fit or
- * not, up to twice the capacity. `ofKey` declares a test on a new key with a random past of calls behind it; `law` with `afterCalls`
+ * not, up to twice the capacity. `lawOfKey` declares a test on a new key with a random past of calls behind it; `law` with `afterCalls`
  * and `replay` does the same for several keys. `mostCost` is the largest cost that the store takes; laws that need a larger one
  * return early.
  */
@@ -18,9 +18,10 @@ export function correcting(subject: Subject): void {
   countsWhatPassesAfterALargeCharge(subject)
 }
 
+/** A law: a refund of what was just consumed, also in two steps, restores what remains. */
 function givesBackWhatWasBooked(subject: Subject): void {
-  const { ofKey } = lawsAfter(subject, afterCalls(subject))
-  ofKey('gives back what was booked, and no more', async (caller) => {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('gives back what was booked, and no more', async (caller) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(remaining, subject.mostCost)
     await caller.consume(cost)
@@ -33,6 +34,7 @@ function givesBackWhatWasBooked(subject: Subject): void {
   })
 }
 
+/** A law: refunds of more than was ever consumed leave the key as a new one, and not with more than its capacity. */
 function neverFallsBelowEmpty(subject: Subject): void {
   const { factory } = subject.shape
   law(subject, 'never falls below empty', afterCalls(subject), async (session, { options, steps }) => {
@@ -52,6 +54,7 @@ function neverFallsBelowEmpty(subject: Subject): void {
   })
 }
 
+/** A law: a refund to a key that consumed nothing changes nothing. */
 function changesNothingByARefundToANewKey(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -68,9 +71,10 @@ function changesNothingByARefundToANewKey(subject: Subject): void {
   )
 }
 
+/** A law: a `charge` takes units whether they fit or not; what remains is then 0, never less. */
 function neverRefusesACharge(subject: Subject): void {
-  const { ofKey } = lawsAfter(subject, afterCalls(subject))
-  ofKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(Math.ceil(remaining / 2) + 1, subject.mostCost)
     await caller.charge(cost)
@@ -81,9 +85,13 @@ function neverRefusesACharge(subject: Subject): void {
   })
 }
 
+/**
+ * A law: a store that reports what counts after a charge (`counted`) reports the same as a peek: the instant, the units used,
+ * those charged, and when all are free again.
+ */
 function saysWithAChargeWhatCountsAfterIt(subject: Subject): void {
-  const { ofKey } = lawsAfter(subject, afterCalls(subject))
-  ofKey('says with a charge what counts after it, if it says that', async (caller, { session }) => {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('says with a charge what counts after it, if it says that', async (caller, { session }) => {
     const [keyspace, key] = [caller.keyspaces[0]!, caller.key]
     for (let i = 0; i < 3; i++) {
       let counts: readonly number[] | undefined
@@ -96,6 +104,7 @@ function saysWithAChargeWhatCountsAfterIt(subject: Subject): void {
   })
 }
 
+/** A law: charges beyond twice the capacity add nothing, so that the wait after them is bounded. */
 function saturatesAtTwiceTheCapacity(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -115,6 +124,10 @@ function saturatesAtTwiceTheCapacity(subject: Subject): void {
   )
 }
 
+/**
+ * A law: after charges of many times the capacity, a refund of one capacity leaves exactly nothing, and one unit more leaves
+ * one.
+ */
 function owesAtMostTwiceTheCapacity(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -134,6 +147,7 @@ function owesAtMostTwiceTheCapacity(subject: Subject): void {
   )
 }
 
+/** A law: after a charge of twice the capacity, calls pass again only once it has left, and are counted then. */
 function countsWhatPassesAfterALargeCharge(subject: Subject): void {
   const { factory } = subject.shape
   law(

@@ -19,6 +19,7 @@ export function limits(subject: Subject): void {
   forgetsAKeyThatIsReset(subject)
 }
 
+/** A law: what remains is the capacity of the list that a call brings, less what was consumed under either list. */
 function measuresAgainstTheNumbersOfTheCall(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -40,6 +41,7 @@ function measuresAgainstTheNumbersOfTheCall(subject: Subject): void {
   )
 }
 
+/** A law: peeks and denied calls under another list leave the key as its twin, which is called under one list alone. */
 function forgetsNothingWhenALimitChanges(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -60,6 +62,7 @@ function forgetsNothingWhenALimitChanges(subject: Subject): void {
   )
 }
 
+/** A law: a charge under a smaller limit does not lower what a larger limit has let through before. */
 function keepsWhatWasConsumedUnderASmallerLimit(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -79,6 +82,7 @@ function keepsWhatWasConsumedUnderASmallerLimit(subject: Subject): void {
   )
 }
 
+/** A law: a key answers beside a busy one as it does alone in another store. */
 function keepsKeysApart(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -99,6 +103,7 @@ function keepsKeysApart(subject: Subject): void {
   })
 }
 
+/** A law: a key that was charged, blocked and held, and is reset, is as one that was never used. */
 function forgetsAKeyThatIsReset(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)

@@ -29,8 +29,12 @@ export function penalizing(subject: Subject): void {
   countsCallsThatComeAtOnce(subject)
 }
 
+/**
+ * A law: from refusal number `after` on each refusal blocks the key, `factor` times as long as the one before and at most
+ * `maxBlock`.
+ */
 function blocksForLongerWithEveryRefusal(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'blocks for longer with every refusal that counts', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, value.penalty)
     assert.deepEqual(caller.keyspaces[1]!.penalty, value.penalty)
@@ -61,8 +65,9 @@ function blocksForLongerWithEveryRefusal(subject: Subject): void {
   })
 }
 
+/** A law: a penalty's block of 0 microseconds forgets the count of refusals, and leaves a hold. */
 function forgetsTheCountAtABlockOfNoLength(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count at a block of no length', drawn, async (session, value) => {
     const penalty = { ...value.penalty, after: 2 }
     for (const isForgiven of [false, true]) {
@@ -80,8 +85,9 @@ function forgetsTheCountAtABlockOfNoLength(subject: Subject): void {
   })
 }
 
+/** A law: with a penalty that blocks at the first refusal, none of the calls that are no refusals blocks the key. */
 function countsNoOtherCall(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'counts no other call', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
     await fill(caller)
@@ -106,8 +112,9 @@ function countsNoOtherCall(subject: Subject): void {
   })
 }
 
+/** A law: a call that may wait, but not as long as it would have to, counts as a refusal. */
 function countsAPlaceThatIsRefused(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'counts a place that is refused', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
     await fill(caller)
@@ -119,8 +126,9 @@ function countsAPlaceThatIsRefused(subject: Subject): void {
   })
 }
 
+/** A law: a denied `try`, the first step of a call on several keys, counts as a refusal. */
 function countsATryThatIsRefused(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'counts a try that is refused', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
     await fill(caller)
@@ -131,8 +139,9 @@ function countsATryThatIsRefused(subject: Subject): void {
   })
 }
 
+/** A law: a refusal is forgotten `forgetAfter` after the key is full again, and not a microsecond before. */
 function forgetsTheCountWhenItsTimeIsOver(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count when its time is over, and not before', drawn, async (session, value) => {
     const penalty = { ...value.penalty, after: 2 }
     // With `after` 2 a second refusal blocks, if it comes a microsecond before the first is forgotten, but not at that instant.
@@ -148,8 +157,9 @@ function forgetsTheCountWhenItsTimeIsOver(subject: Subject): void {
   })
 }
 
+/** A law: a reset forgets the refusals of a key. */
 function forgetsTheCountWithTheKey(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count with the key', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 2 })
     for (let round = 0; round < 3; round++) {
@@ -161,8 +171,9 @@ function forgetsTheCountWithTheKey(subject: Subject): void {
   })
 }
 
+/** A law: a call without the penalty (tier 0) in between does not lower the count of refusals. */
 function keepsTheCountWhileThePenaltyIsTurnedOff(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'keeps the count while the penalty is turned off', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 2 })
     await fill(caller)
@@ -175,8 +186,12 @@ function keepsTheCountWhileThePenaltyIsTurnedOff(subject: Subject): void {
   })
 }
 
+/**
+ * A law: of calls that come at once exactly as many pass as units remain, `after` are refused, and the others find the key
+ * blocked.
+ */
 function countsCallsThatComeAtOnce(subject: Subject): void {
-  const drawn = fc.tuple(afterCalls(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject)
   law(subject, 'counts calls that come at once one by one', drawn, async (session, value) => {
     const { after } = value.penalty
     const caller = await callerWithPast(subject, session, value, value.penalty)
@@ -205,10 +220,10 @@ export function beginningAnew(subject: Subject): void {
   admitsAtMostThePromise(subject)
 }
 
+/** A law: when a block ends the key has its whole allowance, and the next refusal still blocks for longer. */
 function endsABlockWithAFullAllowance(subject: Subject): void {
   const { factory } = subject.shape
-  const fresh = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
-  const drawn = fc.tuple(afterCalls(subject), fresh).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject, freshPenalties)
   law(subject, 'ends a block with a full allowance, and keeps the count', drawn, async (session, value) => {
     const { after, block, factor, maxBlock } = value.penalty
     const policies = [factory(value.options)]
@@ -233,10 +248,13 @@ function endsABlockWithAFullAllowance(subject: Subject): void {
   })
 }
 
+/**
+ * A law: a block that clears the key also loses its charges and bookings: they can be neither released, confirmed nor cancelled
+ * after it.
+ */
 function losesWhatWasChargedBeforeABlock(subject: Subject): void {
   const { factory } = subject.shape
-  const fresh = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
-  const drawn = fc.tuple(afterCalls(subject), fresh).map(([before, penalty]) => ({ ...before, penalty }))
+  const drawn = callsAndPenalty(subject, freshPenalties)
   law(subject, 'loses what was booked or charged before a block', drawn, async (session, value) => {
     const caller = session.callerUnder([{ ...value.penalty, after: 1 }], [factory(value.options)])
     await caller.consume(1)
@@ -256,15 +274,15 @@ function losesWhatWasChargedBeforeABlock(subject: Subject): void {
   })
 }
 
+/** A law: between two blocks, each of which clears the key, no span admits more than each policy promises. */
 function admitsAtMostThePromise(subject: Subject): void {
   const { factory, model } = subject.shape
-  const fresh = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
   const scenario = fc.constantFrom(...subject.shapes).chain((other) =>
     fc.record({
       numbers: fc.tuple(options(subject.shape), options(other)),
       other: fc.constant(other),
       isAlone: fc.boolean(),
-      penalty: fresh,
+      penalty: freshPenalties,
       start: starts,
       steps: traffic({ kinds: { consume: 8, book: 3, peek: 1 }, most: 30 }),
     }),
@@ -336,4 +354,12 @@ async function callerWithPast(
   const caller = session.callerUnder([undefined, penalty], policies, policies)
   await replay(subject, steps, caller)
   return caller
+}
+
+/** Draws penalties after whose blocks a key begins anew, with a full allowance. */
+const freshPenalties = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
+
+/** Draws the calls that a key has had, and the penalty under which it is called from then on. */
+function callsAndPenalty(subject: Subject, drawnPenalties: typeof penalties = penalties) {
+  return fc.tuple(afterCalls(subject), drawnPenalties).map(([before, penalty]) => ({ ...before, penalty }))
 }

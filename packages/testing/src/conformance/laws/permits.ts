@@ -38,6 +38,10 @@ export function permits(trial: Trial): void {
   waitForAllTicketsOfASemaphoreThatPolls(trial)
 }
 
+/**
+ * A law: two semaphores share the permits of a key. A waiting ticket of the one with the narrow limit gets none while more are
+ * held than that, and holds up all tickets behind it.
+ */
 function areNotPassedOnAboveALimit(trial: Trial): void {
   const limits = { narrow: fc.integer({ min: 1, max: 5 }), wider: fc.integer({ min: 1, max: 5 }) }
   lawOfPermits(
@@ -64,6 +68,7 @@ function areNotPassedOnAboveALimit(trial: Trial): void {
   )
 }
 
+/** A law: in a store of this process a permit is not lost by time, and goes to the next ticket when it is released. */
 function stayWithTheirTicketsInThisProcess(trial: Trial): void {
   lawOfPermits(
     trial,
@@ -83,6 +88,7 @@ function stayWithTheirTicketsInThisProcess(trial: Trial): void {
   )
 }
 
+/** A law: a permit ends with the lease of its own semaphore, to the microsecond, unless it is renewed. */
 function areFreeWhenTheirLeaseIsOver(trial: Trial): void {
   const leases = { lease: fc.integer({ min: 1000, max: HOUR_MS }), isRenewed: fc.boolean() }
   lawOfShared(trial, 'are free exactly when their own lease is over', leases, async (session, drawn) => {
@@ -102,6 +108,10 @@ function areFreeWhenTheirLeaseIsOver(trial: Trial): void {
   })
 }
 
+/**
+ * A law: a permit whose lease is over goes to its holder if he renews it before the waiting ticket polls, and otherwise to that
+ * ticket.
+ */
 function areRenewedBeforeAnyIsGranted(trial: Trial): void {
   lawOfShared(
     trial,
@@ -123,6 +133,7 @@ function areRenewedBeforeAnyIsGranted(trial: Trial): void {
   )
 }
 
+/** A law: a waiting ticket whose semaphore has not polled for a second loses its place, and not a microsecond before. */
 function passOverTicketsOfASilentSemaphore(trial: Trial): void {
   const silence = {
     passed: fc.integer({ min: 1, max: SECOND - 1 }),
@@ -149,6 +160,7 @@ function passOverTicketsOfASilentSemaphore(trial: Trial): void {
   )
 }
 
+/** A law: a permit that was granted to a ticket which never notices is free again after two seconds. */
 function areFreeTwoSecondsAfterASilentTicketGotThem(trial: Trial): void {
   lawOfShared(trial, 'are free again two seconds after a silent ticket got one', {}, async (session) => {
     const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
@@ -166,6 +178,7 @@ function areFreeTwoSecondsAfterASilentTicketGotThem(trial: Trial): void {
   })
 }
 
+/** A law: a semaphore that polls for one of its waiting tickets keeps the places of all of them. */
 function waitForAllTicketsOfASemaphoreThatPolls(trial: Trial): void {
   lawOfShared(trial, 'wait for all tickets of a semaphore while it polls one', {}, async (session) => {
     const [holder, first, last] = crowd(session, 3) as [Asking, Asking, Asking]

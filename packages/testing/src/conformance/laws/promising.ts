@@ -17,6 +17,9 @@ export function promising(subject: Subject): void {
   namesAScaleThatIsAtMostAWindow(subject)
 }
 
+/**
+ * A law: `bounds.most`, which an algorithm promises for a span, is what its model lets pass in the worst span of that length.
+ */
 function saysTheMostThatPassesInAnySpan(subject: Subject): void {
   const { factory, model } = subject.shape
   law(
@@ -57,6 +60,9 @@ function saysTheMostThatPassesInAnySpan(subject: Subject): void {
   )
 }
 
+/**
+ * A law: a key that asks for no more than its capacity within each `reach`, a time that the algorithm names, is never denied.
+ */
 function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -89,6 +95,10 @@ function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
   )
 }
 
+/**
+ * A law: the two times that an algorithm names, `scale` and `reach`, differ by at most a window and a tick, and a key is full
+ * again within its reach.
+ */
 function namesAScaleThatIsAtMostAWindow(subject: Subject): void {
   const { factory } = subject.shape
   law(

@@ -42,6 +42,10 @@ export function records(trial: Trial): void {
   areAllReadFromATooOldVersion(trial)
 }
 
+/**
+ * A law: after drawn writes and removals, a reader who learns of the changes knows the last record of each id, and so does one
+ * who reads all.
+ */
 function areThoseThatWereWrittenLast(trial: Trial): void {
   const drawn = fc.record({ start: starts, writes })
   law(trial, 'are those that were written last, and say what has changed', drawn, async (session, value) => {
@@ -87,6 +91,7 @@ function areThoseThatWereWrittenLast(trial: Trial): void {
   })
 }
 
+/** A law: a reader who names a version that was written over since is told the latest text of each record. */
 function areToldWholeToOneWhoKnowsAnOldVersion(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'are told whole to one who knows a version that was written over', once, async (session) => {
@@ -104,6 +109,7 @@ function areToldWholeToOneWhoKnowsAnOldVersion(trial: Trial): void {
   })
 }
 
+/** A law: of writes at once, no more are kept than the group may have, and each kept one returns a version of its own. */
 function areNoMoreThanTheMostOfAGroup(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(
@@ -125,6 +131,7 @@ function areNoMoreThanTheMostOfAGroup(trial: Trial): void {
   )
 }
 
+/** A law: a record with the longest key and the longest words comes back unchanged, whatever characters they have. */
 function haveRoomForTheLongestKey(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'have room for the longest key, whatever is in it', once, async (session) => {
@@ -142,6 +149,7 @@ function haveRoomForTheLongestKey(trial: Trial): void {
   })
 }
 
+/** A law: a record that a reader reports as applied has the instant of that report, and another has 0. */
 function sayWhenTheyLastApplied(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'say when they have last decided a call', once, async (session) => {
@@ -161,6 +169,7 @@ function sayWhenTheyLastApplied(trial: Trial): void {
   })
 }
 
+/** A law: a reader gets the changes since the version that he names, also a removal; all records if that version is none. */
 function areAllReadFromATooOldVersion(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'are all read by one who knows too old a version', once, async (session) => {

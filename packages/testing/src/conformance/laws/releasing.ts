@@ -31,6 +31,10 @@ export function releasing(subject: Subject): void {
   neverMovesABookingForward(subject)
 }
 
+/**
+ * A law: after drawn calls and releases, no span has kept more units than the algorithm promises, under one list of limits or
+ * under two.
+ */
 function keepsItsPromiseForWhatWasKept(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
@@ -89,6 +93,7 @@ function keepsItsPromiseForWhatWasKept(subject: Subject): void {
   }
 }
 
+/** A law: a charge that is released at the instant at which it was made comes back whole, and no more. */
 function givesAChargeBackWholeAtItsInstant(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
@@ -116,6 +121,7 @@ function givesAChargeBackWholeAtItsInstant(subject: Subject): void {
   )
 }
 
+/** A law: once all is free again, a release of any old charge gives nothing back. */
 function givesNothingBackOnceTheKeyIsFullAgain(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -134,6 +140,7 @@ function givesNothingBackOnceTheKeyIsFullAgain(subject: Subject): void {
   )
 }
 
+/** A law: a key that is full again answers as a fresh one, and its old charges give nothing back. */
 function decidesAFullKeyAsOneNeverUsed(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -170,6 +177,7 @@ function decidesAFullKeyAsOneNeverUsed(subject: Subject): void {
   )
 }
 
+/** A law: a charge from before a reset takes nothing from those that were made after it. */
 function leavesChargesMadeAfterTheStateWasLost(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -197,6 +205,7 @@ function leavesChargesMadeAfterTheStateWasLost(subject: Subject): void {
   )
 }
 
+/** A law: releases of all other charges do not let a booked call pass sooner, nor one that comes after it. */
 function neverMovesABookingForward(subject: Subject): void {
   const { factory } = subject.shape
   law(

@@ -43,6 +43,10 @@ export function severalKeys(subject: Subject): void {
   releasesAChargeThatIsNotTheLatest(subject)
 }
 
+/**
+ * A law: a call on several keys is charged to all of them if each would let a unit pass, in whatever order they are named, and
+ * otherwise to none.
+ */
 function chargesEveryKeyOrNone(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = several(subject)
@@ -72,6 +76,7 @@ function chargesEveryKeyOrNone(subject: Subject): void {
   })
 }
 
+/** A law: a call on several keys is denied until the wait that it was told is over, and passes then. */
 function passesWhenTheWaitIsOver(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = several(subject)
@@ -92,6 +97,7 @@ function passesWhenTheWaitIsOver(subject: Subject): void {
   })
 }
 
+/** A law: a reservation on several keys reserves of each as calls by themselves would, or of none, and can be settled. */
 function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -140,6 +146,10 @@ function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
   )
 }
 
+/**
+ * A law: thousands of calls on two keys, one of which always denies, leave the other key unchanged, also while they are under
+ * way.
+ */
 function leavesAKeyWhatItHad(subject: Subject): void {
   const { factory } = subject.shape
   // One run with many calls in place of many runs: what a denial leaves behind may show only after thousands of them.
@@ -171,6 +181,7 @@ function leavesAKeyWhatItHad(subject: Subject): void {
   )
 }
 
+/** A law: calls at once on the same keys, half of them in reverse order, all end, and each is charged to all keys or to none. */
 function endsWhereCallsCross(subject: Subject): void {
   const { factory } = subject.shape
   // A tenth of the runs, as each makes 16 calls on 16 keys.
@@ -193,6 +204,7 @@ function endsWhereCallsCross(subject: Subject): void {
   )
 }
 
+/** A law: `commit`, a charge that can be undone, answers as `consume` does, and undoing it leaves no trace. */
 function answersAChargeThatCanBeUndone(subject: Subject): void {
   const { factory } = subject.shape
   const committed = fc
@@ -220,6 +232,7 @@ function answersAChargeThatCanBeUndone(subject: Subject): void {
   )
 }
 
+/** A law: a `commit` after which something else was charged is not undone; its units are released. */
 function releasesAChargeThatIsNotTheLatest(subject: Subject): void {
   const { factory } = subject.shape
   law(

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
- * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. `ofKey`
+ * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. `lawOfKey`
  * declares a test on a new key with a random past of calls behind it; `cost` draws units from 1 to the capacity, or to
  * `mostCost`, the largest that the store takes. Of an answer, `at` is the earliest instant, in microseconds, at which its cost
  * passes; `resetAt` that of a full key; and `nextUnitAt` that of one unit more than remains, which a store must report if its
@@ -17,10 +17,11 @@ export function waiting(subject: Subject): void {
   isFullAgainExactlyAtResetAt(subject)
 }
 
+/** A law: a cost is denied until the instant `at` that the denial has named, and passes exactly then. */
 function deniesUntilTheWaitIsOver(subject: Subject): void {
   const costed = callsAndCost(subject)
-  const { ofKey } = lawsAfter(subject, costed)
-  ofKey(
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey(
     'denies until the wait is over, and allows exactly then',
     async (caller, { session, policy, cost }) => {
       const { remaining } = await caller.peek(1)
@@ -39,10 +40,11 @@ function deniesUntilTheWaitIsOver(subject: Subject): void {
   )
 }
 
+/** A law: the instant at which a cost will pass stays the same as time goes on, if nothing is charged. */
 function doesNotMoveTheRetryInstant(subject: Subject): void {
   const costed = callsAndCost(subject)
-  const { ofKey } = lawsAfter(subject, costed)
-  ofKey(
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey(
     'does not move the retry instant while nothing is booked',
     async (caller, { session, policy, cost }) => {
       const asked = cost(policy.capacity)
@@ -57,27 +59,35 @@ function doesNotMoveTheRetryInstant(subject: Subject): void {
   )
 }
 
+/** A law: a cost that fits at one instant fits at each later one, and no fewer units remain then. */
 function allowsLaterWhatItAllowsNow(subject: Subject): void {
   const costed = callsAndCost(subject)
-  const { ofKey } = lawsAfter(subject, costed)
-  ofKey('allows at every later instant what it allows at one', async (caller, { session, policy, cost }) => {
-    const asked = cost(policy.capacity)
-    session.now = (await caller.peek(asked)).at
-    let { remaining } = await caller.peek(asked)
-    for (let i = 1; i <= 24; i++) {
-      session.now += Math.ceil(policy.window / 10) - (i % 2)
-      const later = await caller.peek(asked)
-      assert.deepEqual([later.reason, later.at], [undefined, session.now])
-      assert(later.remaining >= remaining)
-      remaining = later.remaining
-    }
-  })
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey(
+    'allows at every later instant what it allows at one',
+    async (caller, { session, policy, cost }) => {
+      const asked = cost(policy.capacity)
+      session.now = (await caller.peek(asked)).at
+      let { remaining } = await caller.peek(asked)
+      for (let i = 1; i <= 24; i++) {
+        session.now += Math.ceil(policy.window / 10) - (i % 2)
+        const later = await caller.peek(asked)
+        assert.deepEqual([later.reason, later.at], [undefined, session.now])
+        assert(later.remaining >= remaining)
+        remaining = later.remaining
+      }
+    },
+  )
 }
 
+/**
+ * A law: a denial names in `nextUnitAt` the instant at which one unit more than remains would pass, also of a key that is held
+ * or blocked.
+ */
 function reportsWhenOneUnitMoreFits(subject: Subject): void {
   const costed = callsAndCost(subject)
-  const { ofKey } = lawsAfter(subject, costed)
-  ofKey(
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey(
     'reports with a denial when one unit more than remains would pass, if its denials may be cached',
     async (caller, { session, policy, cost }) => {
       const { remaining } = await caller.peek(1)
@@ -95,10 +105,11 @@ function reportsWhenOneUnitMoreFits(subject: Subject): void {
   )
 }
 
+/** A law: at `resetAt` the whole capacity remains, and a microsecond before it does not. */
 function isFullAgainExactlyAtResetAt(subject: Subject): void {
   const costed = callsAndCost(subject)
-  const { ofKey } = lawsAfter(subject, costed)
-  ofKey('is full again exactly at resetAt', async (caller, { session, policy }) => {
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey('is full again exactly at resetAt', async (caller, { session, policy }) => {
     const { resetAt } = await caller.peek(1)
     if (resetAt > session.now) {
       session.now = resetAt - 1

@@ -30,7 +30,7 @@ export class OwnConnection implements RedisConnection {
   readonly #alive = every(2 ** 30, () => this.#closed)
 
   /**
-   * Reads where to connect to, a URL or options, and does not connect yet.
+   * Reads where to connect to, a URL or options, for a connection that the store makes itself. Does not connect yet.
    * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
    */
   constructor(given: unknown) {
