@@ -1,5 +1,5 @@
 import { grouped, type Law, runsOn } from './law.js'
-import type { Member } from './member.js'
+import { LEDGER, type Member, NEARING } from './member.js'
 import type { Call, Plan } from './plan.js'
 import { partsOfKey } from './server.js'
 import { hasPermit, type History, ledgerOf, type Record } from './simulation.js'
@@ -302,6 +302,38 @@ export const CONDUCT: readonly Law[] = [
     },
   },
   {
+    name: 'a share of a limit that is near is told to whom crosses it, in the step of his charge, and to nobody else',
+    source: 'calendar and fixed windows: an event when a charge crosses a share',
+    *breaches({ records, members }, count) {
+      for (const member of members) {
+        const own = records.filter((each) => each.member === member && each.call.key === UNRULED)
+        for (const { call, told, settledAt, execution } of own) {
+          if (call.does !== 'ledger' || !told?.allowed || !execution) continue
+          const used = LEDGER - told.remaining
+          if (!NEARING.includes(used)) continue
+          count(1)
+          const isTold = member.crossings.some(
+            ({ key, units, at }) => key === call.key && units === used && at === settledAt,
+          )
+          if (!isTold) yield `call ${call.id} of ${member.name} was not told that it was number ${used}`
+        }
+        const wholes = records.filter((each) => each.member === member && ledgerOf(each.call) === UNRULED)
+        for (const { key, units, at } of member.crossings) {
+          if (key !== UNRULED) continue
+          count(1)
+          const isCharge = [...own, ...wholes].some(
+            ({ call, told, startedAt, settledAt = Infinity }) =>
+              startedAt <= at &&
+              settledAt >= at &&
+              (call.does !== 'ledger' || (settledAt === at && told && LEDGER - told.remaining === units)),
+          )
+          if (!isCharge)
+            yield `${member.name} was told of ${units} units of ${key}, which no call of it charged`
+        }
+      }
+    },
+  },
+  {
     name: 'a denial that is remembered is not asked for again',
     source: 'Four costs a key ask and are remembered exactly',
     *breaches({ plan, records, members, server }, count) {
@@ -417,6 +449,9 @@ export const CONDUCT: readonly Law[] = [
     },
   },
 ]
+
+/** The key of the ledger that has no overrides. */
+const UNRULED = 'ledger0'
 
 /** The longest time for which denials are remembered. */
 const REMEMBERED_US = 1_000_000

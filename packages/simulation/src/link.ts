@@ -37,6 +37,8 @@ export class Link implements RedisConnection {
   /** When the connection broke, and when replies came. */
   readonly breaks: number[] = []
   readonly heard: number[] = []
+  /** Channels that are listened to. */
+  subscriptions = 0
   /** The instant until which no connection comes about. */
   unreachableUntil = 0
   #isUp = false
@@ -68,8 +70,9 @@ export class Link implements RedisConnection {
     this.#call({ sha, script: undefined, keys, args })
   eval: RedisConnection['eval'] = (script, keys, args) => this.#call({ sha: undefined, script, keys, args })
   /** Messages are lost while the connection is broken, or those from the server vanish. */
-  subscribe: RedisConnection['subscribe'] = (channel, receive) =>
-    this.server.subscribe(channel, (message) => {
+  subscribe: RedisConnection['subscribe'] = (channel, receive) => {
+    this.subscriptions++
+    const end = this.server.subscribe(channel, (message) => {
       const { world } = this.process
       const epoch = this.#epoch
       if (!this.#isUp || world.now < this.lost.from) return
@@ -78,6 +81,11 @@ export class Link implements RedisConnection {
         if (epoch === this.#epoch) receive(message)
       })
     })
+    return () => {
+      this.subscriptions--
+      return end()
+    }
+  }
   inOneWrite(send: () => void): void {
     send()
   }

@@ -70,6 +70,7 @@ export const FAULTS = {
   'half-open from': [50, 2000],
   unreachable: [50, 2000],
   'slow network': [100, 3000],
+  'flood of keys': [10, 2000],
   'provider lowers its limit': [100, 3000],
   'provider overloaded': [100, 4000],
   'provider silent': [100, 1500],
@@ -158,6 +159,7 @@ export function draw(seed: number): Plan {
     ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 8) }))
     : drawn
   const faults = drawFaults(seed, draws, places)
+  const more = drawMore(seed, places)
   return {
     seed,
     places,
@@ -175,7 +177,7 @@ export function draw(seed: number): Plan {
       [300, 5000],
     ] as const),
     latency: of([20_000, 600_000]),
-    items: [...faults, ...drawCalls(draws, places, drawn, extras)].toSorted((a, b) => a.at - b.at),
+    items: [...faults, ...more, ...drawCalls(draws, places, drawn, extras)].toSorted((a, b) => a.at - b.at),
   }
 }
 
@@ -199,6 +201,25 @@ function lastingOf(fault: FaultName, share: number, longest = Infinity): number 
 /** Every third plan has pairs of faults of two groups, the next two each time. */
 function drawFaults(seed: number, draws: Draws, places: number): Fault[] {
   return seed % 3 === 0 ? drawPairs(seed / 3, draws, places) : drawMixture(draws, places)
+}
+
+/** Milliseconds that a process is stopped at most; most stops are shorter. */
+const LONGEST_STOP_MS = 60_000
+
+/**
+ * Faults that four of seven plans have beside the others, by draws of their own: plans of the seeds that are kept have none, and stay as
+ * they are.
+ */
+function drawMore(seed: number, places: number): Fault[] {
+  if (![0, 1, 2, 4].includes(seed % 7)) return []
+  const { random, whole, of } = drawsFrom(seed + 0x5eed)
+  return [700, 701].map((id) => {
+    const fault = of(['flood of keys', 'flood of keys', 'process stopped'] as const)
+    const isLong = fault === 'process stopped' && random() < 0.3
+    const lasts = isLong ? whole(3000, LONGEST_STOP_MS) * 1000 : lastingOf(fault, random())
+    const at = whole(FAULTS_FROM, FAULTS_UNTIL)
+    return { kind: 'fault', id, at, fault, lasts, place: whole(0, places - 1), choice: random() < 0.5 }
+  })
 }
 
 const PAIRS = 8

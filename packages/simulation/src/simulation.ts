@@ -224,6 +224,8 @@ class Fleet implements History {
       case 'process stopped':
       case 'process busy':
         return member?.stand(fault.lasts, fault.fault === 'process stopped')
+      case 'flood of keys':
+        return this.#flood(fault)
       case 'long turn':
         return member && this.#turnLong(member, fault)
       case 'process killed':
@@ -299,6 +301,16 @@ class Fleet implements History {
       }
       member.stand(lasts, false)
     })
+  }
+
+  /** Makes calls on keys that nobody else uses, everywhere or at one place, of which some ask for more than ever fits. */
+  #flood({ id, at, place, lasts, choice }: Fault): void {
+    for (let i = 0; i < FLOOD; i++) {
+      const where = choice ? i % this.plan.places : place
+      const call = callOf(100_000 + 1000 * id + i, at, where, 'consume', `flood${id}-${i}`)
+      const cost = i % 10 === 0 ? 1_000_000 : 1
+      this.world.after((lasts * i) / FLOOD, undefined, () => this.#call({ ...call, cost }))
+    }
   }
 
   /** Has messages of one direction vanish. The connection is found dead in the end, also by a client that does not watch it. */
@@ -384,6 +396,7 @@ class Fleet implements History {
       const timers = [...process.timers].filter((timer) => timer.isRef)
       if (timers.length > 0) this.left.push(`${name}: ${timers.length} timers, of ${timers[0]!.ms} ms`)
       if (link.unanswered > 0) this.left.push(`${name}: ${link.unanswered} calls`)
+      if (link.subscriptions > 0) this.left.push(`${name}: ${link.subscriptions} subscriptions`)
     }
   }
 }
@@ -392,6 +405,9 @@ class Fleet implements History {
 function slownessOf({ lasts }: Fault): number {
   return 10_000 + (lasts % 80_000)
 }
+
+/** The keys of a flood. */
+const FLOOD = 150
 
 /** The numbers of the second calls of pairs are larger by this, which makes them calls of the same kind on the same keys. */
 const PAIRED = 48_000
