@@ -1,10 +1,18 @@
 import { grouped, type Law, runsOn } from './law.js'
-import { LEDGER, type Member, NEARING } from './member.js'
+import { LEDGER, NEARING } from './member.js'
 import type { Call, Plan } from './plan.js'
 import { partsOfKey } from './server.js'
 import { hasPermit, type History, ledgerOf, type Record } from './simulation.js'
 import { callOf } from './twin.js'
-import { BUSY_US, disturbs, isClockMoved, isDisturbed, isUnder, REASONS } from './under-faults.js'
+import {
+  BUSY_US,
+  disturbs,
+  isClockMoved,
+  isDisturbed,
+  isUnder,
+  reachableAt,
+  REASONS,
+} from './under-faults.js'
 
 /** Calls that probe find the store within this time once it is back. */
 const PROBED_US = 500_000
@@ -57,9 +65,9 @@ export const CONDUCT: readonly Law[] = [
         }
         const reasons = disturbing.flatMap(({ fault }) => REASONS.get(fault)!)
         // Calls that waited for the connection are written when it is back, and may be too late then.
-        const isBack = disturbing.some(
-          ({ at, lasts }) => (at + lasts > startedAt - PROBED_US || !hasProbed) && at + lasts < settledAt,
-        )
+        const isBack = disturbing
+          .map(reachableAt)
+          .some((at) => (at > startedAt - PROBED_US || !hasProbed) && at < settledAt)
         if (isBack) reasons.push('timeout')
         if (disturbing.length > 0 && !reasons.includes(reason))
           yield `call ${call.id} of ${member.name} is degraded (${reason}), not ${reasons.join()}`

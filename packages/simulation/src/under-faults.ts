@@ -68,6 +68,11 @@ export function lasting(fault: Fault): number {
   return movedBy(fault) === 0 ? fault.lasts + LAG_US : 0
 }
 
+/** When connections come about again: a server that reads a snapshot takes them, and refuses calls. */
+export function reachableAt({ fault, at, lasts, choice }: Fault): number {
+  return at + (fault === 'server restarted' && !choice ? lasts / 2 : lasts)
+}
+
 /** Whether the server loses what it has stored. */
 export function losesData({ fault }: Fault): boolean {
   return fault === 'server restarted' || fault === 'server fails over' || fault === 'state broken'
