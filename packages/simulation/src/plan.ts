@@ -71,6 +71,8 @@ export const FAULTS = {
   unreachable: [50, 2000],
   'slow network': [100, 3000],
   'flood of keys': [10, 2000],
+  'node dies': [50, 3000],
+  'slot moves': [50, 3000],
   'provider lowers its limit': [100, 3000],
   'provider overloaded': [100, 4000],
   'provider silent': [100, 1500],
@@ -99,6 +101,8 @@ export interface PolicySpec {
 export interface Plan {
   readonly seed: number
   readonly places: number
+  /** Nodes among which keys are divided: of a Cluster more than one. */
+  readonly nodes: number
   readonly policies: readonly PolicySpec[]
   /** Limits of the processes that replace others, as a factor. */
   readonly factor: number
@@ -159,10 +163,12 @@ export function draw(seed: number): Plan {
     ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 8) }))
     : drawn
   const faults = drawFaults(seed, draws, places)
-  const more = drawMore(seed, places)
+  const nodes = [1, 4].includes(seed % 7) ? 2 : 1
+  const more = drawMore(seed, places, nodes)
   return {
     seed,
     places,
+    nodes,
     policies,
     factor: of([0.5, 2, 3]),
     onStoreError: of(['local', 'local', 'allow', 'deny', 'throw']),
@@ -210,11 +216,13 @@ const LONGEST_STOP_MS = 60_000
  * Faults that four of seven plans have beside the others, by draws of their own: plans of the seeds that are kept have none, and stay as
  * they are.
  */
-function drawMore(seed: number, places: number): Fault[] {
+function drawMore(seed: number, places: number, nodes: number): Fault[] {
   if (![0, 1, 2, 4].includes(seed % 7)) return []
   const { random, whole, of } = drawsFrom(seed + 0x5eed)
-  return [700, 701].map((id) => {
-    const fault = of(['flood of keys', 'flood of keys', 'process stopped'] as const)
+  const ofCluster = ['node dies', 'slot moves', 'slot moves'] as const
+  return Array.from({ length: nodes > 1 ? 4 : 2 }, (_, i) => {
+    const id = 700 + i
+    const fault = of(i < 2 ? (['flood of keys', 'flood of keys', 'process stopped'] as const) : ofCluster)
     const isLong = fault === 'process stopped' && random() < 0.3
     const lasts = isLong ? whole(3000, LONGEST_STOP_MS) * 1000 : lastingOf(fault, random())
     const at = whole(FAULTS_FROM, FAULTS_UNTIL)

@@ -77,7 +77,7 @@ const CLOSED_US = 61_000_000
 /** Runs a plan. Everything that happens follows from the plan and the program. */
 export async function simulate(plan: Plan, program: Program): Promise<History> {
   const world = new World()
-  const fleet = new Fleet(plan, program, world, new Server(world))
+  const fleet = new Fleet(plan, program, world, new Server(world, plan.nodes))
   const hear = (reason: unknown): unknown =>
     fleet.stray.push(String(reason instanceof Error ? reason.stack : reason))
   process.on('unhandledRejection', hear)
@@ -195,6 +195,7 @@ class Fleet implements History {
   #begin(fault: Fault): void {
     const { world, server } = this
     const member = this.#places[fault.place]
+    const node = server.nodes[fault.place % server.nodes.length]!
     world.trace(`fault ${fault.fault} ${fault.lasts} at ${fault.place} ${fault.choice}`)
     const afterwards = (act: () => void): void => void world.after(fault.lasts, undefined, act)
     const refuse = (refusal: Refusal): void => {
@@ -203,8 +204,14 @@ class Fleet implements History {
     }
     switch (fault.fault) {
       case 'server stopped':
-        server.stillUntil = Math.max(server.stillUntil, world.now + fault.lasts)
+        node.stillUntil = Math.max(node.stillUntil, world.now + fault.lasts)
         return
+      case 'node dies':
+        server.killNode(node)
+        return afterwards(() => (node.isDead = false))
+      case 'slot moves':
+        node.movesUntil = Math.max(node.movesUntil, world.now + fault.lasts)
+        return afterwards(() => server.hangUp(node))
       case 'server restarted':
       case 'server fails over':
         return this.#restart(fault)

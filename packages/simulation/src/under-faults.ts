@@ -21,6 +21,8 @@ const ROWS_OF: { readonly [fault in FaultName]?: readonly string[] } = {
   'server fails over': ['failover to a replica', 'it restarts without its data'],
   'server out of memory': ['`maxmemory` reached'],
   'server read only': ['a master that refuses writes'],
+  'node dies': ['a master of a Cluster dies'],
+  'slot moves': ['a slot of a Cluster moves'],
   'server busy': ["another user's script or function"],
   'process stopped': ['a stall', 'Redis is down'],
   'process busy': ['a stall', 'Redis is down'],
