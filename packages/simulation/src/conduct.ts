@@ -1,10 +1,18 @@
 import { grouped, type Law, runsOn } from './law.js'
-import type { Member } from './member.js'
+import { LEDGER, NEARING } from './member.js'
 import type { Call, Plan } from './plan.js'
 import { partsOfKey } from './server.js'
 import { hasPermit, type History, ledgerOf, type Record } from './simulation.js'
 import { callOf } from './twin.js'
-import { BUSY_US, disturbs, isClockMoved, isDisturbed, isUnder, REASONS } from './under-faults.js'
+import {
+  BUSY_US,
+  disturbs,
+  isClockMoved,
+  isDisturbed,
+  isUnder,
+  reachableAt,
+  REASONS,
+} from './under-faults.js'
 
 /** Calls that probe find the store within this time once it is back. */
 const PROBED_US = 500_000
@@ -57,9 +65,9 @@ export const CONDUCT: readonly Law[] = [
         }
         const reasons = disturbing.flatMap(({ fault }) => REASONS.get(fault)!)
         // Calls that waited for the connection are written when it is back, and may be too late then.
-        const isBack = disturbing.some(
-          ({ at, lasts }) => (at + lasts > startedAt - PROBED_US || !hasProbed) && at + lasts < settledAt,
-        )
+        const isBack = disturbing
+          .map(reachableAt)
+          .some((at) => (at > startedAt - PROBED_US || !hasProbed) && at < settledAt)
         if (isBack) reasons.push('timeout')
         if (disturbing.length > 0 && !reasons.includes(reason))
           yield `call ${call.id} of ${member.name} is degraded (${reason}), not ${reasons.join()}`
@@ -302,6 +310,38 @@ export const CONDUCT: readonly Law[] = [
     },
   },
   {
+    name: 'a share of a limit that is near is told to whom crosses it, in the step of his charge, and to nobody else',
+    source: 'calendar and fixed windows: an event when a charge crosses a share',
+    *breaches({ records, members }, count) {
+      for (const member of members) {
+        const own = records.filter((each) => each.member === member && each.call.key === UNRULED)
+        for (const { call, told, settledAt, execution } of own) {
+          if (call.does !== 'ledger' || !told?.allowed || !execution) continue
+          const used = LEDGER - told.remaining
+          if (!NEARING.includes(used)) continue
+          count(1)
+          const isTold = member.crossings.some(
+            ({ key, units, at }) => key === call.key && units === used && at === settledAt,
+          )
+          if (!isTold) yield `call ${call.id} of ${member.name} was not told that it was number ${used}`
+        }
+        const wholes = records.filter((each) => each.member === member && ledgerOf(each.call) === UNRULED)
+        for (const { key, units, at } of member.crossings) {
+          if (key !== UNRULED) continue
+          count(1)
+          const isCharge = [...own, ...wholes].some(
+            ({ call, told, startedAt, settledAt = Infinity }) =>
+              startedAt <= at &&
+              settledAt >= at &&
+              (call.does !== 'ledger' || (settledAt === at && told && LEDGER - told.remaining === units)),
+          )
+          if (!isCharge)
+            yield `${member.name} was told of ${units} units of ${key}, which no call of it charged`
+        }
+      }
+    },
+  },
+  {
     name: 'a denial that is remembered is not asked for again',
     source: 'Four costs a key ask and are remembered exactly',
     *breaches({ plan, records, members, server }, count) {
@@ -417,6 +457,9 @@ export const CONDUCT: readonly Law[] = [
     },
   },
 ]
+
+/** The key of the ledger that has no overrides. */
+const UNRULED = 'ledger0'
 
 /** The longest time for which denials are remembered. */
 const REMEMBERED_US = 1_000_000

@@ -35,6 +35,8 @@ export function wrongRule(record: Record, rules: readonly Rule[], history: Histo
   const blocks = (degraded ? rules.filter(({ kind }) => kind === 'block') : current('block')).filter(
     (each) => each.from <= settledAt,
   )
+  // A block with a record beats an exemption, and so does one that others have ended and that this process still knows.
+  if (possible.has(Infinity) && blocks.some((each) => each.limit !== undefined)) possible.add(LEDGER)
   if (reason === 'blocked') {
     // Where its clock was set back time stands still for a key.
     const isStill = isClockSetBack(history)

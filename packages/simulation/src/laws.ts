@@ -106,7 +106,7 @@ export const LAWS: readonly Law[] = [
   {
     name: 'a call is carried out once at most, and one that was admitted is counted',
     source: 'At most once',
-    *breaches({ records, late, counted, server, faults }, count) {
+    *breaches({ plan, records, late, counted, server, faults }, count) {
       for (const [key, used] of counted) {
         if (!key.startsWith('ledger')) continue
         const calls = [...records, ...late].filter(
@@ -123,7 +123,7 @@ export const LAWS: readonly Law[] = [
           ({ call, told, member, startedAt, settledAt }) =>
             !told ||
             told.degraded ||
-            (call.does === 'several' &&
+            ((call.does === 'several' || (call.does === 'both' && plan.nodes > 1)) &&
               !told.allowed &&
               isDisturbed({ faults }, member, startedAt - UNDONE_US, settledAt! + UNDONE_US)),
         )

@@ -70,6 +70,9 @@ export const FAULTS = {
   'half-open from': [50, 2000],
   unreachable: [50, 2000],
   'slow network': [100, 3000],
+  'flood of keys': [10, 2000],
+  'node dies': [50, 3000],
+  'slot moves': [50, 3000],
   'provider lowers its limit': [100, 3000],
   'provider overloaded': [100, 4000],
   'provider silent': [100, 1500],
@@ -98,6 +101,8 @@ export interface PolicySpec {
 export interface Plan {
   readonly seed: number
   readonly places: number
+  /** Nodes among which keys are divided: of a Cluster more than one. */
+  readonly nodes: number
   readonly policies: readonly PolicySpec[]
   /** Limits of the processes that replace others, as a factor. */
   readonly factor: number
@@ -158,9 +163,12 @@ export function draw(seed: number): Plan {
     ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 8) }))
     : drawn
   const faults = drawFaults(seed, draws, places)
+  const nodes = [1, 4].includes(seed % 7) ? 2 : 1
+  const more = drawMore(seed, places, nodes)
   return {
     seed,
     places,
+    nodes,
     policies,
     factor: of([0.5, 2, 3]),
     onStoreError: of(['local', 'local', 'allow', 'deny', 'throw']),
@@ -175,7 +183,7 @@ export function draw(seed: number): Plan {
       [300, 5000],
     ] as const),
     latency: of([20_000, 600_000]),
-    items: [...faults, ...drawCalls(draws, places, drawn, extras)].toSorted((a, b) => a.at - b.at),
+    items: [...faults, ...more, ...drawCalls(draws, places, drawn, extras)].toSorted((a, b) => a.at - b.at),
   }
 }
 
@@ -199,6 +207,27 @@ function lastingOf(fault: FaultName, share: number, longest = Infinity): number 
 /** Every third plan has pairs of faults of two groups, the next two each time. */
 function drawFaults(seed: number, draws: Draws, places: number): Fault[] {
   return seed % 3 === 0 ? drawPairs(seed / 3, draws, places) : drawMixture(draws, places)
+}
+
+/** Milliseconds that a process is stopped at most; most stops are shorter. */
+const LONGEST_STOP_MS = 60_000
+
+/**
+ * Faults that four of seven plans have beside the others, by draws of their own: plans of the seeds that are kept have none, and stay as
+ * they are.
+ */
+function drawMore(seed: number, places: number, nodes: number): Fault[] {
+  if (![0, 1, 2, 4].includes(seed % 7)) return []
+  const { random, whole, of } = drawsFrom(seed + 0x5eed)
+  const ofCluster = ['node dies', 'slot moves', 'slot moves'] as const
+  return Array.from({ length: nodes > 1 ? 4 : 2 }, (_, i) => {
+    const id = 700 + i
+    const fault = of(i < 2 ? (['flood of keys', 'flood of keys', 'process stopped'] as const) : ofCluster)
+    const isLong = fault === 'process stopped' && random() < 0.3
+    const lasts = isLong ? whole(3000, LONGEST_STOP_MS) * 1000 : lastingOf(fault, random())
+    const at = whole(FAULTS_FROM, FAULTS_UNTIL)
+    return { kind: 'fault', id, at, fault, lasts, place: whole(0, places - 1), choice: random() < 0.5 }
+  })
 }
 
 const PAIRS = 8

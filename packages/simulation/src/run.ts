@@ -38,13 +38,13 @@ async function main(): Promise<boolean> {
 
 /** Runs seeds one after the other until the time is over, and prints what was done. */
 async function runMany(from: number, program: Program): Promise<boolean> {
-  // To take down the stack of each error is slow, and a seed that fails is run again.
-  Error.stackTraceLimit = 0
   const tally = new Tally()
   const digest = createHash('sha256')
   const end = performance.now() + numberOf('minutes') * 60_000
   const most = values.schedules === undefined ? Infinity : numberOf('schedules')
   let isSound = true
+  // To take down the stack of each error is slow, and a seed that fails is run again.
+  Error.stackTraceLimit = 0
   for (let seed = from; seed < from + most && (performance.now() < end || values.digests); seed++) {
     const began = performance.now()
     const history = await simulate(draw(seed), program)

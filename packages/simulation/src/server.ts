@@ -59,6 +59,13 @@ const FOREIGN = [
   "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'field', ARGV[1]) return ''",
 ]
 
+/** Which of many slots a key lies in. */
+function slotOf(key: string): number {
+  let slot = 0
+  for (let i = 0; i < key.length; i++) slot = (slot * 31 + key.charCodeAt(i)) % 16_384
+  return slot
+}
+
 /** The microseconds that a script takes. */
 const SCRIPT_US = 20
 
@@ -75,9 +82,22 @@ export function partsOfKey(key: string): Partial<RedisKeyParts> {
   return parts
 }
 
-/** One Redis: the real scripts on Lua 5.1, with time and expiry by the world's clock. One at a time. */
-export class Server implements Owner {
+/** One that owns a part of the keys: of a Cluster there are two. */
+export class Node implements Owner {
   stillUntil = 0
+  isDead = false
+  /** Until when half of its slots are on their way to the other node. */
+  movesUntil = 0
+  /** Scripts that it knows, by SHA-1. */
+  readonly known = new Set<string>()
+}
+
+/**
+ * One Redis, or a Cluster of two nodes that lose nothing by themselves: the real scripts on Lua 5.1, with time and expiry by the world's
+ * clock. One at a time.
+ */
+export class Server {
+  readonly nodes: readonly Node[]
   isDead = false
   /** Microseconds by which its clock was moved. */
   skew = 0
@@ -96,13 +116,16 @@ export class Server implements Owner {
   #saved: readonly number[] = []
   /** Who hears the messages of a channel. */
   readonly #listeners = new Map<string, Set<(message: string) => void>>()
-  /** Called when it dies: connections break. */
-  readonly broken: (() => void)[] = []
+  /** Called when it dies, or one of its nodes: connections break. */
+  readonly broken: ((node?: Node) => void)[] = []
   readonly #lua = (lua ??= startLuaRedis('packages/core/test/lua/redis.lua'))
-  readonly #known = new Set<string>()
   readonly #refusals = new Set<Refusal>()
 
-  constructor(readonly world: World) {
+  constructor(
+    readonly world: World,
+    nodes = 1,
+  ) {
+    this.nodes = Array.from({ length: nodes }, () => new Node())
     this.#lua.restore()
     this.#refuse()
   }
@@ -111,8 +134,19 @@ export class Server implements Owner {
     return EPOCH_MS * 1000 + this.world.now + this.skew
   }
 
-  /** Runs a script, or throws what the server answers in its place. */
+  /** The owner of a call's keys, which are of one slot where there is more than one, and whether these are on their way to another. */
+  ownerOf({ keys }: ScriptCall): { readonly node: Node; readonly isMoving: boolean } {
+    const { nodes } = this
+    const [slot = 0, ...others] = nodes.length > 1 ? keys.map((key) => slotOf(String(key))) : []
+    if (others.some((other) => other !== slot))
+      throw new Error("CROSSSLOT Keys in request don't hash to the same slot")
+    const node = nodes[slot % nodes.length]!
+    return { node, isMoving: node.movesUntil > this.world.now && slot % 4 < 2 }
+  }
+
+  /** Runs a script on a node, or throws what that answers in its place. */
   run(
+    node: Node,
     call: ScriptCall,
     process: string,
     sentAt: number,
@@ -124,12 +158,12 @@ export class Server implements Owner {
     if (call.script !== undefined) {
       const text = call.script
       if (!scripts.has(sha)) scripts.set(sha, { text, decidesWholes: text.includes('next_key') })
-      this.#known.add(sha)
+      node.known.add(sha)
     }
-    if (!this.#known.has(sha)) throw new Error('NOSCRIPT No matching script. Please use EVAL.')
+    if (!node.known.has(sha)) throw new Error('NOSCRIPT No matching script. Please use EVAL.')
     const keys = call.keys.map(String)
     const clock = this.clock
-    this.stillUntil = Math.max(this.stillUntil, this.world.now + SCRIPT_US)
+    node.stillUntil = Math.max(node.stillUntil, this.world.now + SCRIPT_US)
     const calls = call.keys.map((key, i) => [Buffer.from(key), call.args[i] ?? call.args.at(-1)] as const)
     const script = scripts.get(sha)!
     const reply = this.#lua.runAll(script.text, clock, calls as never)
@@ -177,7 +211,7 @@ export class Server implements Owner {
   }
 
   flushScripts(): void {
-    this.#known.clear()
+    for (const { known } of this.nodes) known.clear()
   }
 
   /** Has another program write to all keys of limiters and semaphores: what was there is lost. */
@@ -223,10 +257,22 @@ export class Server implements Owner {
     for (const each of this.broken) each()
   }
 
+  /** Kills one of several nodes, which keeps its data. */
+  killNode(node: Node): void {
+    node.isDead = true
+    node.known.clear()
+    this.hangUp(node)
+  }
+
+  /** Closes the connections to a node. */
+  hangUp(node: Node): void {
+    for (const each of this.broken) each(node)
+  }
+
   /** Starts again, with the state that was saved last, or with none. */
   start(isEmpty: boolean): void {
     this.isDead = false
-    this.stillUntil = 0
+    for (const node of this.nodes) node.stillUntil = 0
     this.starts++
     this.#begin(isEmpty ? undefined : this.#savedLife)
     this.flushScripts()

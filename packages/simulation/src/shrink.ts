@@ -6,17 +6,20 @@ import { simulate } from './simulation.js'
 
 /** Leaves out events of a plan, in parts of half of them down to single ones, as long as it still breaks the law. */
 export async function shrink(plan: Plan, program: Program, law: Law): Promise<Plan> {
-  const breaks = async (items: Plan['items']): Promise<boolean> => {
-    const { broken } = judge(await simulate({ ...plan, items }, program))
+  const breaks = async (smaller: Plan): Promise<boolean> => {
+    const { broken } = judge(await simulate(smaller, program))
     return broken.some(([other]) => other === law)
   }
   let { items } = plan
   for (let size = Math.ceil(items.length / 2); size >= 1; size = size > 1 ? Math.ceil(size / 2) : 0) {
     for (let from = 0; from < items.length;) {
       const fewer = [...items.slice(0, from), ...items.slice(from + size)]
-      if (await breaks(fewer)) items = fewer
+      if (await breaks({ ...plan, items: fewer })) items = fewer
       else from += size
     }
   }
-  return { ...plan, items }
+  // Places at which nothing is done any more are left out too.
+  const fewer = { ...plan, items, places: 1 + Math.max(0, ...items.map(({ place }) => place)) }
+  const isEnough = fewer.places < plan.places && (await breaks(fewer))
+  return isEnough ? fewer : { ...plan, items }
 }

@@ -77,7 +77,7 @@ const CLOSED_US = 61_000_000
 /** Runs a plan. Everything that happens follows from the plan and the program. */
 export async function simulate(plan: Plan, program: Program): Promise<History> {
   const world = new World()
-  const fleet = new Fleet(plan, program, world, new Server(world))
+  const fleet = new Fleet(plan, program, world, new Server(world, plan.nodes))
   const hear = (reason: unknown): unknown =>
     fleet.stray.push(String(reason instanceof Error ? reason.stack : reason))
   process.on('unhandledRejection', hear)
@@ -195,6 +195,7 @@ class Fleet implements History {
   #begin(fault: Fault): void {
     const { world, server } = this
     const member = this.#places[fault.place]
+    const node = server.nodes[fault.place % server.nodes.length]!
     world.trace(`fault ${fault.fault} ${fault.lasts} at ${fault.place} ${fault.choice}`)
     const afterwards = (act: () => void): void => void world.after(fault.lasts, undefined, act)
     const refuse = (refusal: Refusal): void => {
@@ -203,8 +204,14 @@ class Fleet implements History {
     }
     switch (fault.fault) {
       case 'server stopped':
-        server.stillUntil = Math.max(server.stillUntil, world.now + fault.lasts)
+        node.stillUntil = Math.max(node.stillUntil, world.now + fault.lasts)
         return
+      case 'node dies':
+        server.killNode(node)
+        return afterwards(() => (node.isDead = false))
+      case 'slot moves':
+        node.movesUntil = Math.max(node.movesUntil, world.now + fault.lasts)
+        return afterwards(() => server.hangUp(node))
       case 'server restarted':
       case 'server fails over':
         return this.#restart(fault)
@@ -224,6 +231,8 @@ class Fleet implements History {
       case 'process stopped':
       case 'process busy':
         return member?.stand(fault.lasts, fault.fault === 'process stopped')
+      case 'flood of keys':
+        return this.#flood(fault)
       case 'long turn':
         return member && this.#turnLong(member, fault)
       case 'process killed':
@@ -299,6 +308,16 @@ class Fleet implements History {
       }
       member.stand(lasts, false)
     })
+  }
+
+  /** Makes calls on keys that nobody else uses, everywhere or at one place, of which some ask for more than ever fits. */
+  #flood({ id, at, place, lasts, choice }: Fault): void {
+    for (let i = 0; i < FLOOD; i++) {
+      const where = choice ? i % this.plan.places : place
+      const call = callOf(100_000 + 1000 * id + i, at, where, 'consume', `flood${id}-${i}`)
+      const cost = i % 10 === 0 ? 1_000_000 : 1
+      this.world.after((lasts * i) / FLOOD, undefined, () => this.#call({ ...call, cost }))
+    }
   }
 
   /** Has messages of one direction vanish. The connection is found dead in the end, also by a client that does not watch it. */
@@ -384,6 +403,7 @@ class Fleet implements History {
       const timers = [...process.timers].filter((timer) => timer.isRef)
       if (timers.length > 0) this.left.push(`${name}: ${timers.length} timers, of ${timers[0]!.ms} ms`)
       if (link.unanswered > 0) this.left.push(`${name}: ${link.unanswered} calls`)
+      if (link.subscriptions > 0) this.left.push(`${name}: ${link.subscriptions} subscriptions`)
     }
   }
 }
@@ -392,6 +412,9 @@ class Fleet implements History {
 function slownessOf({ lasts }: Fault): number {
   return 10_000 + (lasts % 80_000)
 }
+
+/** The keys of a flood. */
+const FLOOD = 150
 
 /** The numbers of the second calls of pairs are larger by this, which makes them calls of the same kind on the same keys. */
 const PAIRED = 48_000

@@ -21,6 +21,8 @@ const ROWS_OF: { readonly [fault in FaultName]?: readonly string[] } = {
   'server fails over': ['failover to a replica', 'it restarts without its data'],
   'server out of memory': ['`maxmemory` reached'],
   'server read only': ['a master that refuses writes'],
+  'node dies': ['a master of a Cluster dies'],
+  'slot moves': ['a slot of a Cluster moves'],
   'server busy': ["another user's script or function"],
   'process stopped': ['a stall', 'Redis is down'],
   'process busy': ['a stall', 'Redis is down'],
@@ -66,6 +68,11 @@ export const LAG_US = 30_000
 /** Microseconds until a fault is over. That of a clock is at once. */
 export function lasting(fault: Fault): number {
   return movedBy(fault) === 0 ? fault.lasts + LAG_US : 0
+}
+
+/** When connections come about again: a server that reads a snapshot takes them, and refuses calls. */
+export function reachableAt({ fault, at, lasts, choice }: Fault): number {
+  return at + (fault === 'server restarted' && !choice ? lasts / 2 : lasts)
 }
 
 /** Whether the server loses what it has stored. */

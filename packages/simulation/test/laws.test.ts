@@ -33,6 +33,7 @@ const member = {
   reserved: [],
   stills: [],
   failures: [],
+  crossings: [],
 } as unknown as Member
 
 /** A history in which nothing happens. */
