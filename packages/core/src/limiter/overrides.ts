@@ -123,7 +123,7 @@ export async function override(
   const block = known.get({ ...record, kind: 'block' })
   const { until = version + end.life! } = end
   const who = block ? `by ${block.content.by ?? 'an operator'}` : 'by a penalty or an older process'
-  const isBlocked = answer!.reason === 'blocked'
+  const isBlocked = answer.reason === 'blocked'
   const made = recordShown({ ...record, id: '', version, until, appliedAt: 0, content }, of)
   return { ...made, ...(isBlocked && { blocked: `${who}: unblock ends it` }) }
 }
