@@ -61,7 +61,7 @@ function runByJest() {
     const names = [...(sources.get(path) ?? '').matchAll(/['"`](?:\.{0,2}\/)*([\w./-]+)\.[cm]?[jt]s['"`]/g)]
     for (const [, name = ''] of names)
       for (const other of inTests)
-        if (packageOf(other) === packageOf(path) && withoutEnding(other).endsWith(`/${name}`))
+        if (packageOf(other) === packageOf(path) && `/${withoutEnding(other)}`.endsWith(`/${name}`))
           reached.add(other)
   }
   return reached

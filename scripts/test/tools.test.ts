@@ -41,9 +41,10 @@ describe('the count of tools', () => {
 
   it('has what lies among tests and is run by no test', () => {
     const { output } = check({
-      [`${SHIPPED}/test/a.test.ts`]: "import { b } from './parts/b.js'\nrun(new URL('c.ts', here))\n",
+      [`${SHIPPED}/test/a.test.ts`]: `import { b } from './parts/b.js'\nrun(new URL('c.ts', here), '${SHIPPED}/test/d.ts')\n`,
       [`${SHIPPED}/test/parts/b.ts`]: lines(10),
       [`${SHIPPED}/test/c.ts`]: lines(20),
+      [`${SHIPPED}/test/d.ts`]: lines(30),
       [`${SHIPPED}/test/simulation/run.js`]: lines(40),
     })
     expect(output).toMatch(/^ +40 {2}packages\/core$/m)
