@@ -11,7 +11,7 @@ runSubject('verify', {
   'left-out': tests(`all the tests that npm test leaves out, which are the next ${groups.length} subjects`, ...groups),
   ...Object.fromEntries(Object.entries(leftOut).map(([name, group]) => [name, tests(group.about, group)])),
   faults: ['redis postgres build', 'the fault matrix in full, a line a row; numbers choose rows', ...onSources, `${FAULTS}/run.ts`],
-  simulation: ['lua', 'a fleet, its server and its network in one process, by plans from one seed after the other; --seed N runs one, --minutes N as many as fit', ...onSources, 'packages/simulation/src/run.ts'],
+  simulation: ['lua', 'a fleet, its server and its network in one process, by plans from one seed after the other; --seed N runs one, --minutes N as many as fit', '--max-semi-space-size=64', ...onSources, 'packages/simulation/src/run.ts'],
   alerts: ['redis prometheus build', 'the alerts that fire on the metrics of fault rows, as docs/runbook.md names them; numbers choose rows', ...onSources, `${FAULTS}/alerts/run.ts`],
   promises: ['redis build', 'the kits of adapters and stores under another global Promise: a subclass, and that of zone.js', 'node_modules/jest/bin/jest.js', '--config', 'packages/harness/promises/jest.config.js', '--testNamePattern', '^(?!.*callers that do not hang up)'],
   sabotage: ['redis postgres build', 'breaks one mechanism after another and shows that its row fails; numbers choose rows; --simulated has the simulation find them, --only TEXT some'],
@@ -42,7 +42,7 @@ runSubject('verify', {
 }, {
   ...Object.fromEntries(['left-out', ...Object.keys(leftOut), 'promises', 'nest11'].map((name) => [name, '[-t TEXT] [OPTION OF JEST...]'])),
   faults: '[ROW...]',
-  simulation: '[--seed N] [--from N] [--minutes N] [--schedules N] [--mistakes] [--only TEXT] [--write] [--whole] [--digests]',
+  simulation: '[--seed N] [--from N] [--minutes N] [--least N] [--schedules N] [--mistakes] [--only TEXT] [--write] [--whole] [--digests]',
   alerts: '[ROW...]',
   sabotage: '[ROW...] [--simulated] [--only TEXT] [--write]',
   mutation: '[PATH...]',

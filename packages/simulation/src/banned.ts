@@ -1,6 +1,6 @@
-import { disturbs } from './conduct.js'
 import type { Law } from './law.js'
-import { type History, lasting, type Record } from './simulation.js'
+import type { History, Record } from './simulation.js'
+import { isClockMoved, isDisturbed } from './under-faults.js'
 
 /** A block that a penalty has begun is written under the other lists within so long. */
 const SPREAD_US = 300_000
@@ -20,7 +20,8 @@ export const BANNED: readonly Law[] = [
         const lasts = isPenalty ? block.told!.blockedUntil - block.told!.now : (call.maxWait + 1) * 1000
         const from = isPenalty ? settledAt + SPREAD_US : settledAt
         const until = startedAt + lasts - NEAR_US
-        if (isPenalty && (block.told!.degraded || isDisturbed(member, startedAt, from, history))) continue
+        if (isPenalty && (block.told!.degraded || isDisturbed(history, member, startedAt - 500_000, from)))
+          continue
         for (const asked of history.records) {
           const isBetween = asked.startedAt >= from && (asked.settledAt ?? Infinity) < until
           if (asked.call.key !== call.key || !asksApi(asked) || !isBetween || !asked.execution) continue
@@ -74,10 +75,9 @@ function asksApi({ call }: Record): boolean {
 
 /** Whether a block may be over before its time: the key was reset, blocked for another time, or its state may be lost. */
 function isEnded(block: Record, asked: Record, { records, server, faults }: History): boolean {
-  const isLost = faults.some(({ fault }) => fault.startsWith("server's clock"))
   const before = server.executions.findLast(({ at }) => at <= block.startedAt)?.life ?? 0
   return (
-    isLost ||
+    isClockMoved({ faults }) ||
     before !== asked.execution!.life ||
     records.some(
       ({ call, startedAt, settledAt = Infinity }) =>
@@ -87,11 +87,5 @@ function isEnded(block: Record, asked: Record, { records, server, faults }: Hist
         startedAt <= asked.settledAt! &&
         settledAt >= block.startedAt,
     )
-  )
-}
-
-function isDisturbed(member: Record['member'], from: number, to: number, { faults }: History): boolean {
-  return faults.some(
-    (fault) => disturbs(fault, member) && fault.at <= to && fault.at + lasting(fault) >= from - 500_000,
   )
 }

@@ -1,50 +1,19 @@
-import { partsOf } from '@sluice/core/internal'
-import { readFileSync } from 'node:fs'
-import { grouped, type Law } from './law.js'
-import type { Member } from './member.js'
-import type { Call, Fault, FaultName, Plan } from './plan.js'
-import { hasPermit, lasting, ledgerOf, type Record } from './simulation.js'
+import { grouped, type Law, runsOn } from './law.js'
+import { LEDGER, NEARING } from './member.js'
+import type { Call, Plan } from './plan.js'
+import { partsOfKey } from './server.js'
+import { hasPermit, type History, ledgerOf, type Record } from './simulation.js'
 import { callOf } from './twin.js'
+import {
+  BUSY_US,
+  disturbs,
+  isClockMoved,
+  isDisturbed,
+  isUnder,
+  reachableAt,
+  REASONS,
+} from './under-faults.js'
 
-/** The table of failures in docs/outages.md: the reasons of degraded decisions, by what happened. */
-const ROWS = new Map(
-  readFileSync('docs/outages.md', 'utf8')
-    .split('\n')
-    .filter((line) => line.startsWith('| '))
-    .map((line) => line.split('|').map((cell) => cell.trim()))
-    .map(
-      ([, what, reasons]) =>
-        [what!, [...reasons!.matchAll(/`(\w+)`/g)].map(([, reason]) => reason!)] as const,
-    ),
-)
-
-/** The rows of that table which a fault is: how they begin. Without one it degrades no decision. */
-const ROWS_OF: { readonly [fault in FaultName]?: readonly string[] } = {
-  'server stopped': ['a stall', 'Redis is down'],
-  'server restarted': ['it restarts without its data'],
-  'server fails over': ['failover to a replica', 'it restarts without its data'],
-  'server out of memory': ['`maxmemory` reached'],
-  'server read only': ['a master that refuses writes'],
-  'server busy': ["another user's script or function"],
-  'process stopped': ['a stall', 'Redis is down'],
-  'process busy': ['a stall', 'Redis is down'],
-  'connection lost': ['Redis is down'],
-  'half-open to': ['a stall', 'Redis is down'],
-  'half-open from': ['a stall', 'Redis is down'],
-  unreachable: ['Redis is down'],
-  'slow network': ['Redis is slower', 'Redis is down'],
-}
-
-/** Faults that concern one process. */
-const OF_PLACE = new Set<FaultName>([
-  'process stopped',
-  'process busy',
-  'connection lost',
-  'half-open to',
-  'half-open from',
-])
-/** A process that is busy for less than the silence after which connections are closed loses none. */
-const BUSY_US = 900_000
 /** Calls that probe find the store within this time once it is back. */
 const PROBED_US = 500_000
 /** Once the store answers, a booking is made again within this time: the circuit has closed, and the longest pause is over. */
@@ -84,6 +53,9 @@ export const CONDUCT: readonly Law[] = [
         count(1)
         const reason = told ? told.degraded : failureOf(error)
         if (!reason || (isSlow(call) && reason === 'timeout')) continue
+        // One deadline is for both steps of a call on several keys, and the process may stand still in between.
+        const stood = member.stills.some(([from, to]) => from <= settledAt && to >= startedAt)
+        if (call.does === 'several' && reason === 'timeout' && stood) continue
         const disturbing = faults.filter((fault) => disturbs(fault, member) && fault.at <= settledAt)
         const end = Math.max(0, ...disturbing.map(({ at, lasts }) => at + lasts)) + PROBED_US
         const hasProbed = records.some(
@@ -94,11 +66,11 @@ export const CONDUCT: readonly Law[] = [
           yield `call ${call.id} of ${member.name} is degraded (${reason}) ${startedAt - end} us after the last fault`
           continue
         }
-        const reasons = disturbing.flatMap(({ fault }) => reasonsOf(fault))
+        const reasons = disturbing.flatMap(({ fault }) => REASONS.get(fault)!)
         // Calls that waited for the connection are written when it is back, and may be too late then.
-        const isBack = disturbing.some(
-          ({ at, lasts }) => (at + lasts > startedAt - PROBED_US || !hasProbed) && at + lasts < settledAt,
-        )
+        const isBack = disturbing
+          .map(reachableAt)
+          .some((at) => (at > startedAt - PROBED_US || !hasProbed) && at < settledAt)
         if (isBack) reasons.push('timeout')
         if (disturbing.length > 0 && !reasons.includes(reason))
           yield `call ${call.id} of ${member.name} is degraded (${reason}), not ${reasons.join()}`
@@ -165,12 +137,7 @@ export const CONDUCT: readonly Law[] = [
     source: 'A booking is carried out once, and at most once more for each broken connection',
     *breaches({ plan, records, twin, server, faults }, count) {
       // Where a state is lost, or a key is blocked, calls that wait book again.
-      if (
-        server.life > 0 ||
-        plan.extras.penalty ||
-        faults.some(({ fault }) => fault.startsWith("server's clock"))
-      )
-        return
+      if (server.life > 0 || plan.extras.penalty || isClockMoved({ faults })) return
       for (const [id, booked] of twin.booked) {
         const acquires = records.filter(
           ({ call, member }) => call.does === 'acquire' && `${member.name} ${call.key}` === id,
@@ -187,14 +154,13 @@ export const CONDUCT: readonly Law[] = [
   {
     name: "under 'throw' and 'deny' a wait ends in an outage when its maxWait is over",
     source: 'keeps waiting for the reply',
-    *breaches({ plan, records }, count) {
+    *breaches(history, count) {
       for (const { call, member, startedAt, settledAt, reason } of failedWaits(
-        plan,
-        records,
+        history,
         /unavailable|timeout|oom|readonly|busy|loading/i,
       )) {
         count(1)
-        const early = startedAt + Math.max(call.maxWait, plan.deadline) * 1000 - settledAt
+        const early = startedAt + Math.max(call.maxWait, history.plan.deadline) * 1000 - settledAt
         if (early > 1000)
           yield `call ${call.id} of ${member.name} was given up (${reason}) ${early} us before its end`
       }
@@ -203,19 +169,13 @@ export const CONDUCT: readonly Law[] = [
   {
     name: 'a booking that was refused, or lost with its connection, is made again once the store answers',
     source: 'books again once Redis answers other calls, after 25 ms to 1 s',
-    *breaches({ plan, records, faults }, count) {
+    *breaches(history, count) {
       for (const { call, member, startedAt, settledAt, reason } of failedWaits(
-        plan,
-        records,
+        history,
         /unavailable|oom|readonly|busy|loading/i,
       )) {
-        const isCalm = !faults.some(
-          (fault) =>
-            disturbs(fault, member) &&
-            fault.at <= settledAt &&
-            fault.at + lasting(fault) >= settledAt - AGAIN_US,
-        )
-        if (!isCalm || startedAt > settledAt - AGAIN_US) continue
+        if (isDisturbed(history, member, settledAt - AGAIN_US, settledAt)) continue
+        if (startedAt > settledAt - AGAIN_US) continue
         count(1)
         yield `call ${call.id} of ${member.name} was given up (${reason}), though the store has answered for ${AGAIN_US} us`
       }
@@ -254,7 +214,7 @@ export const CONDUCT: readonly Law[] = [
     *breaches({ records, server, members, faults }, count) {
       const done = server.executions.flatMap((execution) => {
         const { keys, args } = execution
-        const { limiter, key } = partsOf('sluice', keys[0]!) ?? {}
+        const { limiter, key } = partsOfKey(keys[0]!)
         return limiter === 'ledger' && keys.length === 1
           ? [{ ...execution, key, operation: callOf(args[0]!, 1).operation }]
           : []
@@ -276,10 +236,7 @@ export const CONDUCT: readonly Law[] = [
         const { link } = members.find(({ name }) => name === process)!
         const isCut =
           link.breaks.some((at) => at >= deliveredAt && at <= deliveredAt + BUSY_US) ||
-          faults.some(
-            ({ fault, at, lasts }) =>
-              fault !== 'slow network' && at <= deliveredAt + BUSY_US && at + lasts >= deliveredAt,
-          )
+          isUnder({ faults }, deliveredAt, deliveredAt + BUSY_US, ({ fault }) => fault !== 'slow network')
         if (own.length === 0 || !hasEnded || isCut) continue
         count(1)
         const isUndone = done.some(
@@ -297,16 +254,17 @@ export const CONDUCT: readonly Law[] = [
   {
     name: 'turns of one process come in the order of their bookings',
     source: 'served first come, first served',
-    *breaches({ records, server, members }, count) {
-      for (const member of members) {
-        const turns = records.filter(
-          ({ call, told, ...each }) =>
-            each.member === member && call.does === 'acquire' && told?.allowed && !told.degraded,
+    *breaches(history, count) {
+      for (const member of history.members) {
+        const turns = history.records.filter(
+          (each) =>
+            each.member === member &&
+            each.call.does === 'acquire' &&
+            each.told?.allowed &&
+            !each.told.degraded,
         )
         const placed = turns.flatMap((turn) => {
-          const execution = server.executions.find(
-            ({ clock, keys }) => clock === turn.told!.now && keys[0]!.endsWith(`:${turn.call.key}`),
-          )
+          const execution = runsOn(turn.call.key, history).find(({ clock }) => clock === turn.told!.now)
           return execution ? { turn, execution } : []
         })
         placed.sort((a, b) => a.execution.number - b.execution.number)
@@ -327,7 +285,7 @@ export const CONDUCT: readonly Law[] = [
       const wait = plan.deadline * 1000
       for (const member of members) {
         const own = records.filter(
-          ({ told, settledAt, ...each }) => each.member === member && settledAt !== undefined && told,
+          (each) => each.member === member && each.settledAt !== undefined && each.told,
         )
         const failed = own.filter(
           ({ told }) => told!.degraded === 'timeout' || told!.degraded === 'unavailable',
@@ -355,14 +313,46 @@ export const CONDUCT: readonly Law[] = [
     },
   },
   {
+    name: 'a share of a limit that is near is told to whom crosses it, in the step of his charge, and to nobody else',
+    source: 'calendar and fixed windows: an event when a charge crosses a share',
+    *breaches({ records, members }, count) {
+      for (const member of members) {
+        const own = records.filter((each) => each.member === member && each.call.key === UNRULED)
+        for (const { call, told, settledAt, execution } of own) {
+          if (call.does !== 'ledger' || !told?.allowed || !execution) continue
+          const used = LEDGER - told.remaining
+          if (!NEARING.includes(used)) continue
+          count(1)
+          const isTold = member.crossings.some(
+            ({ key, units, at }) => key === call.key && units === used && at === settledAt,
+          )
+          if (!isTold) yield `call ${call.id} of ${member.name} was not told that it was number ${used}`
+        }
+        const wholes = records.filter((each) => each.member === member && ledgerOf(each.call) === UNRULED)
+        for (const { key, units, at } of member.crossings) {
+          if (key !== UNRULED) continue
+          count(1)
+          const isCharge = [...own, ...wholes].some(
+            ({ call, told, startedAt, settledAt = Infinity }) =>
+              startedAt <= at &&
+              settledAt >= at &&
+              (call.does !== 'ledger' || (settledAt === at && told && LEDGER - told.remaining === units)),
+          )
+          if (!isCharge)
+            yield `${member.name} was told of ${units} units of ${key}, which no call of it charged`
+        }
+      }
+    },
+  },
+  {
     name: 'a denial that is remembered is not asked for again',
     source: 'Four costs a key ask and are remembered exactly',
     *breaches({ plan, records, members, server }, count) {
       if (plan.extras.penalty || plan.extras.leases) return
       for (const member of members) {
         const own = records.filter(
-          ({ call, ...each }) =>
-            each.member === member && call.does === 'consume' && call.key.startsWith('plain'),
+          (each) =>
+            each.member === member && each.call.does === 'consume' && each.call.key.startsWith('plain'),
         )
         for (const asked of own.filter(
           ({ execution, told }) => execution && told && !told.allowed && told.reason === 'limit',
@@ -445,8 +435,10 @@ export const CONDUCT: readonly Law[] = [
       for (const member of members) {
         const refused = new Map<string, number[]>()
         const own = records.filter(
-          ({ call, told, ...each }) =>
-            each.member === member && told?.degraded && ['consume', 'settle', 'acquire'].includes(call.does),
+          (each) =>
+            each.member === member &&
+            each.told?.degraded &&
+            ['consume', 'settle', 'acquire'].includes(each.call.does),
         )
         for (const { call, told, settledAt } of own.toSorted((a, b) => a.settledAt! - b.settledAt!)) {
           const before = refused.get(call.key) ?? []
@@ -468,6 +460,9 @@ export const CONDUCT: readonly Law[] = [
     },
   },
 ]
+
+/** The key of the ledger that has no overrides. */
+const UNRULED = 'ledger0'
 
 /** The longest time for which denials are remembered. */
 const REMEMBERED_US = 1_000_000
@@ -498,7 +493,7 @@ function remembersUntil({ told, startedAt }: Record): number {
 }
 
 /** The waits that ended in an outage for one of these reasons, under the modes that wait for the store. */
-function* failedWaits({ onStoreError }: Plan, records: readonly Record[], reasons: RegExp) {
+function* failedWaits({ plan: { onStoreError }, records }: History, reasons: RegExp) {
   if (onStoreError === 'local' || onStoreError === 'allow') return
   for (const record of records) {
     const { call, settledAt, told, error } = record
@@ -511,18 +506,4 @@ function* failedWaits({ onStoreError }: Plan, records: readonly Record[], reason
 /** The failure of the store that an error says, as `degraded` has it. */
 function failureOf(error: string | undefined): string | undefined {
   return error?.startsWith('STORE_') ? error.slice('STORE_'.length).toLowerCase() : undefined
-}
-
-/** Whether calls of a process may be degraded by a fault. */
-export function disturbs({ fault, place, lasts }: Fault, { name }: Member): boolean {
-  if (!ROWS_OF[fault] || (fault === 'process busy' && lasts < BUSY_US)) return false
-  return !OF_PLACE.has(fault) || name.startsWith(`p${place}.`)
-}
-
-function reasonsOf(fault: FaultName): readonly string[] {
-  return ROWS_OF[fault]!.flatMap((beginning) => {
-    const row = [...ROWS].find(([what]) => what.startsWith(beginning))
-    if (!row) throw new Error(`docs/outages.md has no row for ${fault}: ${beginning}`)
-    return row[1]
-  })
 }

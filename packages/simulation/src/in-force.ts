@@ -1,6 +1,7 @@
 import { LEDGER, type Rule } from './member.js'
 import { movedBy } from './plan.js'
-import { type History, lasting, type Listed, type Record } from './simulation.js'
+import type { History, Listed, Record } from './simulation.js'
+import { isClockSetBack, isUnder, lasting, losesData } from './under-faults.js'
 
 /** An override is in force after so many microseconds in every process, and a while for the call itself. */
 const IN_FORCE_US = 2_100_000
@@ -11,8 +12,7 @@ export function wrongRule(record: Record, rules: readonly Rule[], history: Histo
   const { limit, reason, degraded } = told!
   const { faults } = history
   const seenFrom = sightOf(record, history)
-  const isLost = ({ from }: Rule): boolean =>
-    faults.some((each) => LOSSES.has(each.fault) && each.at <= settledAt && each.at + lasting(each) >= from)
+  const isLost = ({ from }: Rule): boolean => isUnder(history, from, settledAt, losesData)
   const isSure = (each: Rule): boolean =>
     each.until <= (each.member === member ? startedAt : seenFrom) && !isLost(each)
   // A process goes on by the clock that it knew before.
@@ -35,9 +35,11 @@ export function wrongRule(record: Record, rules: readonly Rule[], history: Histo
   const blocks = (degraded ? rules.filter(({ kind }) => kind === 'block') : current('block')).filter(
     (each) => each.from <= settledAt,
   )
+  // A block with a record beats an exemption, and so does one that others have ended and that this process still knows.
+  if (possible.has(Infinity) && blocks.some((each) => each.limit !== undefined)) possible.add(LEDGER)
   if (reason === 'blocked') {
     // Where its clock was set back time stands still for a key.
-    const isStill = faults.some((fault) => movedBy(fault) < 0)
+    const isStill = isClockSetBack(history)
     const mayBe = blocks.some((each) => each.limit !== undefined && (isStill || !hasEnded(each)))
     return mayBe ? undefined : 'is blocked by nothing'
   }
@@ -72,9 +74,6 @@ function sightOf({ startedAt, member }: Record, { faults }: History): number {
   // A process that began in trouble knows nothing.
   return from < startedAt - IN_FORCE_US && member.process.startedAt > from ? -Infinity : from
 }
-
-/** Faults by which records are lost. */
-const LOSSES = new Set<string>(['server restarted', 'server fails over', 'state broken'])
 
 /** The least and the most that the server's clock was between two instants, without its beginning. */
 function clocks(from: number, to: number, { faults }: History): readonly [least: number, most: number] {

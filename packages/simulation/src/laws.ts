@@ -1,15 +1,18 @@
 import { CLAIM_US } from '@sluice/core/internal'
 import { type Rule, ruleOf } from '@sluice/testing/internal'
-import { CONDUCT, disturbs } from './conduct.js'
-import { grouped, type Law } from './law.js'
+import { CONDUCT } from './conduct.js'
+import { grouped, type Law, recordsOn, runsOn } from './law.js'
 import { type Deed, LEASE_MS, type Member, MOST_OPEN, type Reserved } from './member.js'
-import { type Call, type FaultName, type Plan, type PolicySpec, scaled } from './plan.js'
+import { type Call, movedBy, type Plan, type PolicySpec, scaled } from './plan.js'
 import { ttlOf } from './reserving.js'
 import { listedLimit, wrongRule } from './in-force.js'
 import { ALLOWED, ATTEMPTS, isUrgent } from './provider.js'
 import { BANNED } from './banned.js'
 import { PAUSING } from './pausing.js'
-import { hasPermit, type History, lasting, ledgerOf, type Record } from './simulation.js'
+import { type Execution, partsOfKey } from './server.js'
+import { hasPermit, type History, HOUR_LATE_HOLD, ledgerOf, type Record } from './simulation.js'
+import { callOf, type KeyCall } from './twin.js'
+import { disturbs, isClockMoved, isClockSetBack, isDisturbed, isUnder, losesData } from './under-faults.js'
 
 export const LAWS: readonly Law[] = [
   ...CONDUCT,
@@ -105,7 +108,7 @@ export const LAWS: readonly Law[] = [
   {
     name: 'a call is carried out once at most, and one that was admitted is counted',
     source: 'At most once',
-    *breaches({ records, late, counted, server, faults }, count) {
+    *breaches({ plan, records, late, counted, server, faults }, count) {
       for (const [key, used] of counted) {
         if (!key.startsWith('ledger')) continue
         const calls = [...records, ...late].filter(
@@ -122,14 +125,9 @@ export const LAWS: readonly Law[] = [
           ({ call, told, member, startedAt, settledAt }) =>
             !told ||
             told.degraded ||
-            (call.does === 'several' &&
+            ((call.does === 'several' || (call.does === 'both' && plan.nodes > 1)) &&
               !told.allowed &&
-              faults.some(
-                (fault) =>
-                  disturbs(fault, member) &&
-                  fault.at <= settledAt! + UNDONE_US &&
-                  fault.at + lasting(fault) >= startedAt - UNDONE_US,
-              )),
+              isDisturbed({ faults }, member, startedAt - UNDONE_US, settledAt! + UNDONE_US)),
         )
         if (used < here.length) yield `${key} counts ${used}, and ${here.length} were admitted since`
         const most = admitted.length + unknown.length
@@ -152,12 +150,14 @@ export const LAWS: readonly Law[] = [
         // The last that the server granted, one of those that were heard of since, saw fewer held than its own limit.
         const heard = held.filter(({ from }) => from >= hold.from - CLAIM_US)
         const limit = Math.max(...heard.map((each) => each.limit))
-        const isLost = faults.some(
+        const isLost = isUnder(
+          { faults },
+          hold.from - LEASE_MS * 1000,
+          hold.from,
           (fault) =>
-            fault.at <= hold.from &&
-            fault.at + lasting(fault) >= hold.from - LEASE_MS * 1000 &&
-            (LOSSES.has(fault.fault) ||
-              (fault.lasts > RENEWED_US && held.some(({ member }) => disturbs(fault, member)))),
+            losesData(fault) ||
+            movedBy(fault) !== 0 ||
+            (fault.lasts > RENEWED_US && held.some(({ member }) => disturbs(fault, member))),
         )
         const most = isLost ? 2 * limit : limit
         if (held.length > most)
@@ -169,7 +169,6 @@ export const LAWS: readonly Law[] = [
     name: 'permits are free again once their holders are gone',
     source: 'is free soon after Redis is back, at the latest when its lease ends',
     *breaches({ plan, records, late, members, faults, server }, count) {
-      const isSetBack = faults.some(({ fault }) => fault === "server's clock back")
       const granted = new Set(members.flatMap(({ holds }) => holds.map(({ id }) => id)))
       for (const { call, error } of late) {
         if (call.does !== 'permit') continue
@@ -186,7 +185,7 @@ export const LAWS: readonly Law[] = [
               keys[0]!.endsWith(`:semaphore:${call.key}`) &&
               (deliveredAt - sentAt > plan.deadline * 1000 || isLostBy(number, server)),
           )
-        if (isSetBack && isOrphaned) continue
+        if (isClockSetBack({ faults }) && isOrphaned && call.id < HOUR_LATE_HOLD) continue
         count(1)
         if (!granted.has(call.id)) yield `call ${call.id} got no permit of ${call.key}: ${error ?? 'denied'}`
       }
@@ -383,8 +382,11 @@ export const LAWS: readonly Law[] = [
         const first = inTime[last - ALLOWED]
         count(1)
         // Turns of a state that was lost are not known to the next.
-        const isLost = faults.some(
-          (each) => LOSSES.has(each.fault) && each.at < at && each.at + lasting(each) > at - BOOKED_US,
+        const isLost = isUnder(
+          { faults },
+          at - BOOKED_US,
+          at,
+          (fault) => losesData(fault) || movedBy(fault) !== 0,
         )
         if (first && first.at > at - 1_000_000 && !isLost)
           yield `call ${call} is one of ${ALLOWED + 1} in ${at - first.at} us`
@@ -397,11 +399,11 @@ export const LAWS: readonly Law[] = [
     *breaches({ provider: { arrivals }, faults }, count) {
       for (const { process, call, waitMs, heardAt } of arrivals) {
         if (waitMs === undefined || heardAt === undefined) continue
-        const isQuiet = !faults.some(
-          (each) =>
-            !each.fault.startsWith('provider') &&
-            each.at <= heardAt + waitMs * 1000 &&
-            each.at + lasting(each) >= heardAt - BOOKED_US,
+        const isQuiet = !isUnder(
+          { faults },
+          heardAt - BOOKED_US,
+          heardAt + waitMs * 1000,
+          ({ fault }) => !fault.startsWith('provider'),
         )
         for (const later of arrivals) {
           const since = later.at - heardAt
@@ -480,15 +482,6 @@ function longestOf({ does }: Call, { deadline, extras }: Plan): number {
   return extras.leases && does === 'consume' ? 2 * deadline : deadline
 }
 
-/** Faults by which permits are lost, or counted anew. */
-const LOSSES = new Set<FaultName>([
-  'state broken',
-  'server restarted',
-  'server fails over',
-  "server's clock forward",
-  "server's clock back",
-])
-
 /** A permit is renewed so often. */
 const RENEWED_US = 500_000
 /** What was charged for a denied whole is undone within so long, and a circuit closes. */
@@ -506,10 +499,6 @@ function decided({ records }: History, isChosen: (record: Record) => boolean): R
 
 function isAdmitted({ call, told }: Record): boolean {
   return told?.allowed === true && ['consume', 'settle', 'acquire', 'both'].includes(call.does)
-}
-
-function isClockMoved({ faults }: Pick<History, 'faults'>): boolean {
-  return faults.some(({ fault }) => fault.startsWith("server's clock"))
 }
 
 /** A call that was admitted, by its key, when and for how much it counts, and the run of a script that decided it. */
@@ -532,19 +521,26 @@ function chargesOf(records: readonly Record[], history: History): Charge[] {
   }))
 }
 
-/** The run that has decided a call: where none was heard as it was settled, as of a turn, the last one before on its key for its process. */
-function runOf(record: Record, { server, plan }: History): number {
+/** The run that has decided a call: of a turn the one that confirmed it, or if none was heard that booked it; -1 where none is known. */
+function runOf(record: Record, history: History): number {
   const { execution, told, call, member, settledAt } = record
   if (execution) return execution.number
-  const last = isLeased(record, plan)
-    ? server.executions.findLast(({ clock }) => clock <= told!.now)
-    : server.executions.findLast(
-        ({ process, keys, deliveredAt }) =>
-          process === member.name &&
-          deliveredAt! <= settledAt! &&
-          keys.some((key) => key.endsWith(`:${call.key}`)),
-      )
-  return last?.number ?? -1
+  const { server, plan } = history
+  if (isLeased(record, plan))
+    return server.executions.findLast(({ clock }) => clock <= told!.now)?.number ?? -1
+  const own = runsOn(call.key, history).filter(
+    ({ process, deliveredAt }) => process === member.name && deliveredAt! <= settledAt!,
+  )
+  const booked = own.findLast(({ clock }) => clock === told!.now)
+  if (call.does !== 'acquire' || !booked) return own.at(-1)?.number ?? -1
+  const callsOf = ({ keys, args }: Execution): Omit<KeyCall, 'clock'>[] =>
+    keys.flatMap((key, i) =>
+      partsOfKey(key).key === call.key ? callOf(args[i] ?? args.at(-1)!, plan.policies.length) : [],
+    )
+  const nonces = callsOf(booked).map(({ nonce }) => nonce)
+  const confirms = ({ operation, token }: Omit<KeyCall, 'clock'>): boolean =>
+    operation === 'confirm' && nonces.includes(token.readDoubleLE(8))
+  return (own.findLast((each) => callsOf(each).some(confirms)) ?? booked).number
 }
 
 /**
@@ -604,7 +600,7 @@ function* beyond(
 ): Iterable<string> {
   const { plan, faults } = history
   if (plan.extras.penalty?.then === 'fresh' || charges.length === 0) return // once more for each block
-  const corrections = history.records.filter(({ call }) => call.key === charges[0]!.key)
+  const corrections = recordsOn(charges[0]!.key, history)
   const resets = corrections.filter(({ call }) => call.does === 'reset').length
   // After a failover to a replica that lags a charge that it has not is given back out of others.
   const isLagging = faults.some(({ fault }) => fault === 'server fails over')
@@ -651,10 +647,7 @@ function* toldWrong(
     const isBlocked = denied.told!.reason === 'blocked'
     if (denied.told!.allowed || (denied.told!.reason !== 'limit' && !isBlocked)) continue
     for (const later of records.slice(i + 1, i + 40)) {
-      if (
-        later.execution!.life !== denied.execution!.life ||
-        (later.member.policies !== denied.member.policies && !haveEqualNumbers(later, denied))
-      )
+      if (later.execution!.life !== denied.execution!.life || later.member.factor !== denied.member.factor)
         break
       if (isHidden(denied, later, history)) break
       count(1)
@@ -675,28 +668,23 @@ function* toldWrong(
   }
 }
 
-function haveEqualNumbers(a: Record, b: Record): boolean {
-  return a.member.policies.every(({ limit, capacity }, i) => {
-    const other = b.member.policies[i]!
-    return limit === other.limit && capacity === other.capacity
-  })
-}
-
 /** Whether something on the key was carried out between two decisions of which nobody was told. */
-function isHidden(denied: Record, later: Record, { server, records }: History): boolean {
+function isHidden(denied: Record, later: Record, history: History): boolean {
   const { key } = denied.call
-  const between = server.executions.slice(denied.execution!.number, later.execution!.number + 1)
-  return between.some((each) => {
-    if (!each.keys.some((name) => name.endsWith(`:${key}`))) return false
-    return records.some(({ call, member, startedAt, settledAt = Infinity, execution }) => {
-      const isOnIt =
-        call.key === key &&
-        member.name === each.process &&
-        startedAt <= each.sentAt &&
-        settledAt >= each.sentAt
-      return isOnIt && call.does !== 'peek' && !execution
-    })
-  })
+  const [from, to] = [denied.execution!.number, later.execution!.number]
+  return runsOn(key, history).some(
+    (run) =>
+      run.number >= from &&
+      run.number <= to &&
+      recordsOn(key, history).some(
+        ({ call, member, startedAt, settledAt = Infinity, execution }) =>
+          !execution &&
+          call.does !== 'peek' &&
+          member.name === run.process &&
+          startedAt <= run.sentAt &&
+          settledAt >= run.sentAt,
+      ),
+  )
 }
 
 /** Whether what an execution has done is not in a state that the server went on with. */
@@ -727,9 +715,7 @@ function countedBy({ call, execution, deeds }: Reserved, { server, faults }: His
   const unknown = settlings.filter(({ told }) => !told).map(({ units }) => units!)
   const late = settlings.filter(({ told }) => told?.late)
   // Where time stands still it has not ended.
-  const atEnd = faults.some(({ fault }) => fault === "server's clock back")
-    ? [call.units, call.cost]
-    : [call.units]
+  const atEnd = isClockSetBack({ faults }) ? [call.units, call.cost] : [call.units]
   // One that is told 0 units may have been settled before, by one whose answer was lost.
   const before = first?.told!.units === 0 ? unknown : []
   const charges = first ? [call.cost + first.told!.units, ...before] : [...atEnd, ...unknown]

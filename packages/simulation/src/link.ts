@@ -1,6 +1,6 @@
 import type { RedisConnection, ScriptReply } from '@sluice/core/internal'
 import type { Process } from './process.js'
-import type { Execution, ScriptCall, Server } from './server.js'
+import type { Execution, Node, ScriptCall, Server } from './server.js'
 
 /** A call without an outcome. */
 interface Pending extends ScriptCall {
@@ -8,6 +8,8 @@ interface Pending extends ScriptCall {
   readonly reject: (error: Error) => void
   /** When the store made it; it may have waited for the connection since. */
   readonly sentAt: number
+  /** The node that it was sent to. */
+  node: Node | undefined
 }
 
 export interface LinkOptions {
@@ -21,13 +23,19 @@ export interface LinkOptions {
 
 const SILENCE_US = 1_000_000
 const CONNECT_US = 500
+/** What a call takes longer that is sent on to another node. */
+const REDIRECTED_US = 30_000
+/** What becomes of calls whose slot moves, one after the other; a client reports in the end that it was sent on too often. */
+const FATES = ['late', 'lost', 'failed'] as const
+const REDIRECTED = 'Too many Cluster redirections. Last error: MOVED'
+const NODE_DOWN = 'CLUSTERDOWN The cluster is down'
 
 /**
  * The connection of one process to the server: what a client of Redis is to the store. Messages of one way keep their order. When it
  * breaks, each call without a reply fails, whether or not the server has carried it out; nothing is sent twice.
  */
 export class Link implements RedisConnection {
-  readonly isCluster = false
+  readonly isCluster: boolean
   readonly replays = false
   readonly address = 'simulated:6379'
   /** Calls that the server has answered with a script's reply: read by the simulation, in the step of their delivery. */
@@ -37,6 +45,8 @@ export class Link implements RedisConnection {
   /** When the connection broke, and when replies came. */
   readonly breaks: number[] = []
   readonly heard: number[] = []
+  /** Channels that are listened to. */
+  subscriptions = 0
   /** The instant until which no connection comes about. */
   unreachableUntil = 0
   #isUp = false
@@ -53,6 +63,8 @@ export class Link implements RedisConnection {
   /** When calls were made of which the server did not know the script, by their arguments, with which they are sent again. */
   readonly #unknown = new Map<readonly Buffer[], number>()
   #heardAt = 0
+  /** Counts calls whose slot was moving. */
+  #moved = 0
   isClosed = false
 
   constructor(
@@ -60,7 +72,11 @@ export class Link implements RedisConnection {
     readonly server: Server,
     readonly options: LinkOptions,
   ) {
-    server.broken.push(() => this.break('the server closed the connection'))
+    this.isCluster = server.nodes.length > 1
+    server.broken.push((node) => {
+      if (node) this.#lose(node)
+      else this.break('the server closed the connection')
+    })
     this.#connect()
   }
 
@@ -68,8 +84,9 @@ export class Link implements RedisConnection {
     this.#call({ sha, script: undefined, keys, args })
   eval: RedisConnection['eval'] = (script, keys, args) => this.#call({ sha: undefined, script, keys, args })
   /** Messages are lost while the connection is broken, or those from the server vanish. */
-  subscribe: RedisConnection['subscribe'] = (channel, receive) =>
-    this.server.subscribe(channel, (message) => {
+  subscribe: RedisConnection['subscribe'] = (channel, receive) => {
+    this.subscriptions++
+    const end = this.server.subscribe(channel, (message) => {
       const { world } = this.process
       const epoch = this.#epoch
       if (!this.#isUp || world.now < this.lost.from) return
@@ -78,6 +95,11 @@ export class Link implements RedisConnection {
         if (epoch === this.#epoch) receive(message)
       })
     })
+    return () => {
+      this.subscriptions--
+      return end()
+    }
+  }
   inOneWrite(send: () => void): void {
     send()
   }
@@ -118,6 +140,18 @@ export class Link implements RedisConnection {
     this.#connectLater()
   }
 
+  /** Fails what was sent to a node that has hung up: the connections to others stay. */
+  #lose(node: Node): void {
+    const { world, isDead } = this.process
+    if (!this.#isUp || isDead) return
+    this.breaks.push(world.now)
+    for (const call of this.#pending) {
+      if (call.node !== node) continue
+      this.#pending.delete(call)
+      world.after(0, this.process, () => call.reject(new Error('Connection is closed: by a node')))
+    }
+  }
+
   #connectLater(): void {
     if (this.isClosed) return
     const pause = Math.min(10 * 2 ** this.#attempts++, 200) * 1000
@@ -131,7 +165,7 @@ export class Link implements RedisConnection {
       if (this.isClosed) return
       const isRefused = server.isDead || process.world.now < this.unreachableUntil
       // A server that stands still accepts no connection that is ready, as it answers nothing on it.
-      const isSilent = server.stillUntil > process.world.now + SILENCE_US
+      const isSilent = server.nodes.every(({ stillUntil }) => stillUntil > process.world.now + SILENCE_US)
       if (isRefused || isSilent) {
         this.#trouble = new Error(isRefused ? 'connect ECONNREFUSED' : 'connect ETIMEDOUT')
         for (const each of this.#connected.splice(0)) each(this.#trouble)
@@ -151,7 +185,7 @@ export class Link implements RedisConnection {
       // A script that the server did not know is sent again with its text: it is the call that was made before.
       const sentAt = this.#unknown.get(call.args) ?? this.process.world.now
       this.#unknown.delete(call.args)
-      const pending = { ...call, resolve, reject, sentAt }
+      const pending = { ...call, resolve, reject, sentAt, node: undefined }
       if (this.#isUp) this.#send(pending)
       else this.#waiting.push(pending)
     })
@@ -161,18 +195,24 @@ export class Link implements RedisConnection {
     const { process, server, options, lost } = this
     const { world } = process
     const [epoch, { starts }] = [this.#epoch, server]
+    const { node, isMoving } = server.ownerOf(call)
+    const fate = isMoving ? FATES[this.#moved++ % FATES.length] : undefined
+    call.node = node
     if (this.#pending.size === 0) this.#heardAt = world.now
     this.#pending.add(call)
     if (options.isWatched) this.#watch()
-    if (world.now < lost.to) return
+    if (world.now < lost.to || fate === 'lost') return
     this.#lastTo = Math.max(this.#lastTo, world.now + options.delay())
-    world.after(this.#lastTo - world.now, server, () => {
+    const arrivesAt = this.#lastTo + (fate === 'late' ? REDIRECTED_US : 0)
+    const refusal = node.isDead ? NODE_DOWN : fate === 'failed' ? REDIRECTED : undefined
+    world.after(arrivesAt - world.now, refusal === undefined ? node : undefined, () => {
       // What was written is carried out though its process has died.
       const isCut = epoch !== this.#epoch && !process.isDead && !this.#arriving.has(epoch)
-      if (isCut || starts !== server.starts) return
+      if (isCut || server.isDead || starts !== server.starts) return
       let outcome: { readonly reply: ScriptReply; readonly execution: Execution } | Error
       try {
-        outcome = server.run(call, process.name, call.sentAt)
+        if (refusal !== undefined) throw new Error(refusal)
+        outcome = server.run(node, call, process.name, call.sentAt)
       } catch (error) {
         outcome = error as Error
       }

@@ -62,11 +62,30 @@ export interface Rule {
   until: number
 }
 
+/** The units of the ledger at which an event tells that a share is near. */
+export const NEARING = [2, 5, 10, 15]
+
+/** A share of the ledger that a process was told to have crossed, in units, and when. */
+export interface CrossedShare {
+  readonly key: string
+  readonly units: number
+  readonly at: number
+}
+
 /** The list of policies that some calls bring: no plan has its window. */
 export const TIER = { limit: 5, window: '700ms' } as const
 
 /** Microseconds a day. */
 const DAY_US = 86_400_000_000
+
+/** What a process of the fleet is started in. */
+export interface Surroundings {
+  readonly world: World
+  readonly server: Server
+  readonly provider: Provider
+  readonly program: Program
+  readonly plan: Plan
+}
 
 /** One process of the fleet, with its connection, its store and its limiters. */
 export class Member {
@@ -94,6 +113,7 @@ export class Member {
   readonly own: Limiter
   /** Permits that calls of this process hold or have held, in the order of the grants. */
   readonly holds: Hold[] = []
+  readonly crossings: CrossedShare[] = []
   /** What failed of what calls do later: settling, and releasing permits. */
   readonly failures: { readonly call: Call; readonly error: string }[] = []
   /** The stretches of time in which it stood still, as pairs of instants. */
@@ -103,16 +123,15 @@ export class Member {
   /** Whether the network is as fast as it can be. */
   isCalm = false
 
+  readonly world: World
+
   constructor(
-    readonly world: World,
-    server: Server,
-    provider: Provider,
-    program: Program,
-    plan: Plan,
+    { world, server, provider, program, plan }: Surroundings,
     readonly name: string,
     seed: number,
-    factor: number,
+    readonly factor: number,
   ) {
+    this.world = world
     const random = randomFrom(seed)
     const skew = Math.round((random() - 0.5) * 2 * DAY_US)
     this.process = new Process(world, name, program, seed ^ 0x5bd1e995, skew)
@@ -142,7 +161,16 @@ export class Member {
     this.semaphore = this.process.core.createSemaphore(permits)
     this.own = createLimiter({ name: 'own', policies: [fixedWindow({ limit: 1, window: '100ms' })] })
     const year = [fixedWindow({ limit: LEDGER, window: '365d' })]
-    this.ledger = createLimiter({ name: 'ledger', policies: year, ...all })
+    this.ledger = createLimiter({
+      name: 'ledger',
+      policies: year,
+      nearing: NEARING.map((units) => units / LEDGER),
+      ...all,
+    })
+    this.ledger.on('nearing', ({ key, share, decidedBy }) => {
+      if (decidedBy === 'store')
+        this.crossings.push({ key, units: Math.round(share * LEDGER), at: world.now })
+    })
     const reservations = { max: MOST_OPEN }
     this.turns = createLimiter({ name: 'turns', policies: [gcra(EVENLY)], onStoreError: 'throw', ...all })
     this.client = clientOf(this.process, this.turns, provider.fetchOf(this.process))

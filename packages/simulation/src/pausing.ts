@@ -1,6 +1,6 @@
-import { partsOf } from '@sluice/core/internal'
 import type { Law } from './law.js'
 import { type Arrival, isFetched } from './provider.js'
+import { partsOfKey } from './server.js'
 import type { History } from './simulation.js'
 import { callOf } from './twin.js'
 
@@ -137,8 +137,7 @@ function holdsOf({ server }: History): (process: string, from: number, to: numbe
   const holds = server.executions.flatMap(({ keys, args, process, sentAt }) =>
     keys.some(
       (key, i) =>
-        partsOf('sluice', key)?.limiter === 'turns' &&
-        callOf(args[i] ?? args.at(-1)!, 1).operation === 'hold',
+        partsOfKey(key).limiter === 'turns' && callOf(args[i] ?? args.at(-1)!, 1).operation === 'hold',
     )
       ? [{ process, sentAt }]
       : [],

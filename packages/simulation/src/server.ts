@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { partsOf, type RedisKey, type ScriptReply } from '@sluice/core/internal'
+import { partsOf, type RedisKey, type RedisKeyParts, type ScriptReply } from '@sluice/core/internal'
 import { type LuaRedis, startLuaRedis } from '../../core/test/lua/lua-redis.js'
 import { EPOCH_MS } from './process.js'
 import type { Owner, World } from './world.js'
@@ -12,6 +12,12 @@ export interface ScriptCall {
   readonly args: readonly Buffer[]
 }
 
+/** A script, and whether it decides calls on several keys. */
+export interface Script {
+  readonly text: string
+  readonly decidesWholes: boolean
+}
+
 /** A script that was run. */
 export interface Execution {
   readonly number: number
@@ -22,7 +28,7 @@ export interface Execution {
   /** When it was run, in the world's time. */
   readonly at: number
   readonly keys: readonly string[]
-  readonly script: string
+  readonly script: Script
   readonly args: readonly Buffer[]
   readonly reply: ScriptReply
   /** When and by which process the call was sent. */
@@ -53,16 +59,45 @@ const FOREIGN = [
   "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'field', ARGV[1]) return ''",
 ]
 
+/** Which of many slots a key lies in. */
+function slotOf(key: string): number {
+  let slot = 0
+  for (let i = 0; i < key.length; i++) slot = (slot * 31 + key.charCodeAt(i)) % 16_384
+  return slot
+}
+
 /** The microseconds that a script takes. */
 const SCRIPT_US = 20
 
 let lua: LuaRedis | undefined
 /** Scripts that any world has run, by SHA-1. */
-const texts = new Map<string, string>()
+const scripts = new Map<string, Script>()
+/** Keys that any world has had, read. */
+const named = new Map<string, Partial<RedisKeyParts>>()
 
-/** One Redis: the real scripts on Lua 5.1, with time and expiry by the world's clock. One at a time. */
-export class Server implements Owner {
+/** Reads a key; what is no key of ours has no parts. */
+export function partsOfKey(key: string): Partial<RedisKeyParts> {
+  let parts = named.get(key)
+  if (!parts) named.set(key, (parts = partsOf('sluice', key) ?? {}))
+  return parts
+}
+
+/** One that owns a part of the keys: of a Cluster there are two. */
+export class Node implements Owner {
   stillUntil = 0
+  isDead = false
+  /** Until when half of its slots are on their way to the other node. */
+  movesUntil = 0
+  /** Scripts that it knows, by SHA-1. */
+  readonly known = new Set<string>()
+}
+
+/**
+ * One Redis, or a Cluster of two nodes that lose nothing by themselves: the real scripts on Lua 5.1, with time and expiry by the world's
+ * clock. One at a time.
+ */
+export class Server {
+  readonly nodes: readonly Node[]
   isDead = false
   /** Microseconds by which its clock was moved. */
   skew = 0
@@ -81,13 +116,16 @@ export class Server implements Owner {
   #saved: readonly number[] = []
   /** Who hears the messages of a channel. */
   readonly #listeners = new Map<string, Set<(message: string) => void>>()
-  /** Called when it dies: connections break. */
-  readonly broken: (() => void)[] = []
+  /** Called when it dies, or one of its nodes: connections break. */
+  readonly broken: ((node?: Node) => void)[] = []
   readonly #lua = (lua ??= startLuaRedis('packages/core/test/lua/redis.lua'))
-  readonly #known = new Set<string>()
   readonly #refusals = new Set<Refusal>()
 
-  constructor(readonly world: World) {
+  constructor(
+    readonly world: World,
+    nodes = 1,
+  ) {
+    this.nodes = Array.from({ length: nodes }, () => new Node())
     this.#lua.restore()
     this.#refuse()
   }
@@ -96,8 +134,19 @@ export class Server implements Owner {
     return EPOCH_MS * 1000 + this.world.now + this.skew
   }
 
-  /** Runs a script, or throws what the server answers in its place. */
+  /** The owner of a call's keys, which are of one slot where there is more than one, and whether these are on their way to another. */
+  ownerOf({ keys }: ScriptCall): { readonly node: Node; readonly isMoving: boolean } {
+    const { nodes } = this
+    const [slot = 0, ...others] = nodes.length > 1 ? keys.map((key) => slotOf(String(key))) : []
+    if (others.some((other) => other !== slot))
+      throw new Error("CROSSSLOT Keys in request don't hash to the same slot")
+    const node = nodes[slot % nodes.length]!
+    return { node, isMoving: node.movesUntil > this.world.now && slot % 4 < 2 }
+  }
+
+  /** Runs a script on a node, or throws what that answers in its place. */
   run(
+    node: Node,
     call: ScriptCall,
     process: string,
     sentAt: number,
@@ -107,18 +156,20 @@ export class Server implements Owner {
     }
     const sha = call.sha ?? createHash('sha1').update(call.script!).digest('hex')
     if (call.script !== undefined) {
-      texts.set(sha, call.script)
-      this.#known.add(sha)
+      const text = call.script
+      if (!scripts.has(sha)) scripts.set(sha, { text, decidesWholes: text.includes('next_key') })
+      node.known.add(sha)
     }
-    if (!this.#known.has(sha)) throw new Error('NOSCRIPT No matching script. Please use EVAL.')
+    if (!node.known.has(sha)) throw new Error('NOSCRIPT No matching script. Please use EVAL.')
     const keys = call.keys.map(String)
     const clock = this.clock
-    this.stillUntil = Math.max(this.stillUntil, this.world.now + SCRIPT_US)
+    node.stillUntil = Math.max(node.stillUntil, this.world.now + SCRIPT_US)
     const calls = call.keys.map((key, i) => [Buffer.from(key), call.args[i] ?? call.args.at(-1)] as const)
-    const reply = this.#lua.runAll(texts.get(sha)!, clock, calls as never)
-    if (texts.get(sha)!.includes('PUBLISH')) this.#publish()
+    const script = scripts.get(sha)!
+    const reply = this.#lua.runAll(script.text, clock, calls as never)
+    this.#publish()
     const number = this.executions.length
-    const rest = { script: texts.get(sha)!, args: call.args, reply, sentAt, process, deliveredAt: undefined }
+    const rest = { script, args: call.args, reply, sentAt, process, deliveredAt: undefined }
     const execution = { number, life: this.life, clock, at: this.world.now, keys, ...rest }
     this.executions.push(execution)
     this.#applied.push(number)
@@ -131,7 +182,7 @@ export class Server implements Owner {
     const began = performance.now()
     for (const { script, clock, keys, args } of this.executions)
       this.#lua.runAll(
-        script,
+        script.text,
         clock,
         keys.map((key, i) => [Buffer.from(key), args[i] ?? args.at(-1)]) as never,
       )
@@ -160,7 +211,7 @@ export class Server implements Owner {
   }
 
   flushScripts(): void {
-    this.#known.clear()
+    for (const { known } of this.nodes) known.clear()
   }
 
   /** Has another program write to all keys of limiters and semaphores: what was there is lost. */
@@ -168,7 +219,7 @@ export class Server implements Owner {
     if (this.isDead || this.#refusals.size > 0) return
     const keys = new Set(this.#applied.flatMap((number) => this.executions[number]!.keys))
     for (const key of keys) {
-      if (partsOf('sluice', key)?.limiter)
+      if (partsOfKey(key).limiter)
         this.#lua.runAll(FOREIGN[key.includes('semaphore') ? 0 : key.length % 3]!, this.clock, [
           [Buffer.from(key), Buffer.from('x')],
         ])
@@ -206,10 +257,22 @@ export class Server implements Owner {
     for (const each of this.broken) each()
   }
 
+  /** Kills one of several nodes, which keeps its data. */
+  killNode(node: Node): void {
+    node.isDead = true
+    node.known.clear()
+    this.hangUp(node)
+  }
+
+  /** Closes the connections to a node. */
+  hangUp(node: Node): void {
+    for (const each of this.broken) each(node)
+  }
+
   /** Starts again, with the state that was saved last, or with none. */
   start(isEmpty: boolean): void {
     this.isDead = false
-    this.stillUntil = 0
+    for (const node of this.nodes) node.stillUntil = 0
     this.starts++
     this.#begin(isEmpty ? undefined : this.#savedLife)
     this.flushScripts()

@@ -8,6 +8,7 @@ import { Provider } from './provider.js'
 import { send } from './sending.js'
 import { type Execution, type Refusal, Server } from './server.js'
 import { Twin } from './twin.js'
+import { LAG_US, lasting } from './under-faults.js'
 import { World } from './world.js'
 
 /** What a caller was told. Instants of answers are those of the clock that decided, in microseconds. */
@@ -76,7 +77,7 @@ const CLOSED_US = 61_000_000
 /** Runs a plan. Everything that happens follows from the plan and the program. */
 export async function simulate(plan: Plan, program: Program): Promise<History> {
   const world = new World()
-  const fleet = new Fleet(plan, program, world, new Server(world))
+  const fleet = new Fleet(plan, program, world, new Server(world, plan.nodes))
   const hear = (reason: unknown): unknown =>
     fleet.stray.push(String(reason instanceof Error ? reason.stack : reason))
   process.on('unhandledRejection', hear)
@@ -89,17 +90,26 @@ export async function simulate(plan: Plan, program: Program): Promise<History> {
   }
 }
 
-class Fleet {
+class Fleet implements History {
   readonly members: Member[] = []
   readonly records: Record[] = []
   readonly late: Record[] = []
   readonly stray: string[] = []
+  readonly left: string[] = []
+  readonly counted = new Map<string, number>()
   readonly provider: Provider
+  readonly faults: Fault[]
+  calmAt = 0
+  listed: Listed | undefined
   /** The member at each place; undefined while there is none. */
   readonly #places: (Member | undefined)[]
-  readonly #faults: Fault[]
+  /** Calls that were made while there was no process at their place. */
+  readonly #early: Call[] = []
+  /** The instant until which no connection of a place comes about, and by how much all are slower: of processes that begin meanwhile, too. */
+  readonly #unreachableUntil: number[]
+  #slowness = 0
   #started = 0
-  #listed: Listed | undefined
+  #twin: Twin | undefined
 
   constructor(
     readonly plan: Plan,
@@ -108,71 +118,52 @@ class Fleet {
     readonly server: Server,
   ) {
     this.provider = new Provider(world, plan.latency)
-    this.#faults = plan.items.filter((item) => item.kind === 'fault')
+    this.faults = plan.items.filter((item) => item.kind === 'fault')
+    this.#unreachableUntil = Array.from({ length: plan.places }, () => 0)
     this.#places = Array.from({ length: plan.places }, (_, place) => this.#start(place, 1))
     world.beforeStep.push(() => {
       for (const { link } of this.members) link.delivered = undefined
     })
   }
 
+  get twin(): Twin {
+    return (this.#twin ??= new Twin(this.plan, this.program, this.server))
+  }
+
   async run(): Promise<History> {
-    const { plan, program, world, server, provider } = this
+    const { plan, world } = this
     for (const item of plan.items) {
       world.after(item.at, undefined, () => (item.kind === 'call' ? this.#call(item) : this.#begin(item)))
     }
     await world.runUntil(CALLS_UNTIL)
-    const calmAt = Math.max(...this.#faults.map((fault) => fault.at + lasting(fault)), 0)
-    await world.runUntil(calmAt)
+    this.calmAt = Math.max(...this.faults.map((fault) => fault.at + lasting(fault)), 0)
+    await world.runUntil(this.calmAt)
     for (const member of this.members) member.isCalm = true
-    await world.runUntil(Math.max(calmAt, CALLS_UNTIL) + LIVELY_US)
+    await world.runUntil(Math.max(this.calmAt, CALLS_UNTIL) + LIVELY_US)
     await this.#callLate()
     await this.#holdLate()
-    const counted = await this.#count()
+    await this.#count()
     await this.#close()
-    const left = this.#left()
-    const { members, records, late, stray } = this
-    const [twin, faults, listed] = [new Twin(plan, program, server), this.#faults, this.#listed]
-    return {
-      plan,
-      twin,
-      world,
-      server,
-      provider,
-      members,
-      records,
-      late,
-      stray,
-      left,
-      calmAt,
-      counted,
-      faults,
-      listed,
-    }
+    this.#lookForRest()
+    return this
   }
 
   #start(place: number, factor: number): Member {
     const number = this.#started++
     const seed = this.plan.seed * 7919 + number * 104_729
     const name = `p${place}.${number}`
-    const member = new Member(
-      this.world,
-      this.server,
-      this.provider,
-      this.program,
-      this.plan,
-      name,
-      seed,
-      factor,
-    )
+    const member = new Member(this, name, seed, factor)
+    member.slowness = this.#slowness
+    member.link.unreachableUntil = this.#unreachableUntil[place]!
     this.members.push(member)
     this.world.trace(`start ${name}`)
     return member
   }
 
-  /** Makes a call in the process of its place, as soon as that does not stand still. */
+  /** Makes a call in the process of its place, as soon as there is one, and it does not stand still. */
   #call(call: Call): void {
     const member = this.#places[call.place]
-    if (!member) return
+    if (!member) return void this.#early.push(call)
     // Wholes that are decided in two steps come in pairs, of which one is later.
     const pair = call.does === 'several' ? [call, { ...call, id: call.id + PAIRED }] : [call]
     this.world.after(0, member.process, () => {
@@ -212,6 +203,7 @@ class Fleet {
   #begin(fault: Fault): void {
     const { world, server } = this
     const member = this.#places[fault.place]
+    const node = server.nodes[fault.place % server.nodes.length]!
     world.trace(`fault ${fault.fault} ${fault.lasts} at ${fault.place} ${fault.choice}`)
     const afterwards = (act: () => void): void => void world.after(fault.lasts, undefined, act)
     const refuse = (refusal: Refusal): void => {
@@ -220,8 +212,14 @@ class Fleet {
     }
     switch (fault.fault) {
       case 'server stopped':
-        server.stillUntil = Math.max(server.stillUntil, world.now + fault.lasts)
+        node.stillUntil = Math.max(node.stillUntil, world.now + fault.lasts)
         return
+      case 'node dies':
+        server.killNode(node)
+        return afterwards(() => (node.isDead = false))
+      case 'slot moves':
+        node.movesUntil = Math.max(node.movesUntil, world.now + fault.lasts)
+        return afterwards(() => server.hangUp(node))
       case 'server restarted':
       case 'server fails over':
         return this.#restart(fault)
@@ -241,6 +239,8 @@ class Fleet {
       case 'process stopped':
       case 'process busy':
         return member?.stand(fault.lasts, fault.fault === 'process stopped')
+      case 'flood of keys':
+        return this.#flood(fault)
       case 'long turn':
         return member && this.#turnLong(member, fault)
       case 'process killed':
@@ -258,21 +258,31 @@ class Fleet {
       case 'half-open from':
         return member && this.#halfOpen(member, fault)
       case 'unreachable':
-        for (const { link } of fault.choice ? this.members : member ? [member] : []) {
-          link.unreachableUntil = Math.max(link.unreachableUntil, world.now + fault.lasts)
-          link.break('unreachable')
-        }
+        for (const place of fault.choice ? this.#places.keys() : [fault.place])
+          this.#cutOff(place, fault.lasts)
         return
       case 'provider lowers its limit':
       case 'provider overloaded':
       case 'provider silent':
         return this.provider.begin(fault)
       case 'slow network':
-        for (const each of this.members) each.slowness += slownessOf(fault)
-        afterwards(() => {
-          for (const each of this.members) each.slowness = Math.max(0, each.slowness - slownessOf(fault))
-        })
+        this.#slow(slownessOf(fault))
+        afterwards(() => this.#slow(-slownessOf(fault)))
     }
+  }
+
+  #slow(by: number): void {
+    this.#slowness += by
+    for (const each of this.members) each.slowness = this.#slowness
+  }
+
+  #cutOff(place: number, lasts: number): void {
+    const until = Math.max(this.#unreachableUntil[place]!, this.world.now + lasts)
+    this.#unreachableUntil[place] = until
+    const link = this.#places[place]?.link
+    if (!link) return
+    link.unreachableUntil = until
+    link.break('unreachable')
   }
 
   /** Kills the server and starts it again: empty, as it was saved a moment before, which it reads for half of the time, or as a replica that lags has it. */
@@ -303,21 +313,32 @@ class Fleet {
     member.kill()
     this.world.trace(`kill ${member.name}`)
     this.#places[place] = undefined
-    this.world.after(pause, undefined, () => (this.#places[place] = this.#start(place, factor)))
+    this.world.after(pause, undefined, () => {
+      this.#places[place] = this.#start(place, factor)
+      for (const call of this.#early.splice(0)) this.#call(call)
+    })
   }
 
   /** Makes calls in a turn of the event loop that then goes on for long; some are more than may be on their way at once. */
   #turnLong(member: Member, { id, at, place, lasts, choice }: Fault): void {
-    const calls = choice && place < 2 ? 1050 : 5
+    const calls = choice && place < 2 ? 1200 : 5
     this.world.after(0, member.process, () => {
       for (let i = 0; i < calls; i++) {
-        const rest = { at, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
-        const key = `turn${i}`
-        const call = { kind: 'call', id: 30_000 + 2000 * id + i, does: 'consume', key, ...rest } as const
+        const call = callOf(30_000 + 2000 * id + i, at, place, 'consume', `turn${i}`)
         this.#make(call, member, this.records)
       }
       member.stand(lasts, false)
     })
+  }
+
+  /** Makes calls on keys that nobody else uses, everywhere or at one place, of which some ask for more than ever fits. */
+  #flood({ id, at, place, lasts, choice }: Fault): void {
+    for (let i = 0; i < FLOOD; i++) {
+      const where = choice ? i % this.plan.places : place
+      const call = callOf(100_000 + 1000 * id + i, at, where, 'consume', `flood${id}-${i}`)
+      const cost = i % 10 === 0 ? 1_000_000 : 1
+      this.world.after((lasts * i) / FLOOD, undefined, () => this.#call({ ...call, cost }))
+    }
   }
 
   /** Has messages of one direction vanish. The connection is found dead in the end, also by a client that does not watch it. */
@@ -334,14 +355,13 @@ class Fleet {
     for (const [place, member] of this.#places.entries()) {
       for (let i = 0; i < 7 && member; i++) {
         const id = 10_000 + place * 10 + i
-        const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
-        const what =
+        const [does, key] =
           i < 3
-            ? ({ does: 'consume', key: `late${id}` } as const)
+            ? (['consume', `late${id}`] as const)
             : i < 6
-              ? ({ does: 'ledger', key: `ledger${i - 2}` } as const)
-              : ({ does: 'send', key: 'provider' } as const)
-        const call = { kind: 'call', id, ...what, ...rest } as const
+              ? (['ledger', `ledger${i - 2}`] as const)
+              : (['send', 'provider'] as const)
+        const call = callOf(id, world.now, place, does, key)
         // While the circuit is open only calls probe, so nobody is told anything by the first.
         const records = i === 0 ? [] : this.late
         world.after(i * 300_000, member.process, () => this.#make(call, member, records))
@@ -350,25 +370,39 @@ class Fleet {
     await world.runUntil(world.now + 2_000_000)
     const member = this.#places.find((each) => each !== undefined)
     member?.ledger.overrides().then(
-      (listed) => (this.#listed = listed),
+      (listed) => (this.listed = listed),
       (error: unknown) => this.stray.push(`overrides cannot be listed: ${String(error)}`),
     )
   }
 
-  /** Asks for permits of each key, which nobody holds any more. */
+  /** Asks for permits of each key, which nobody holds any more, and once more an hour later if there was none. */
   async #holdLate(): Promise<void> {
+    const { world, server } = this
+    const granted = (): number => this.members.reduce((sum, { holds }) => sum + holds.length, 0)
+    const before = granted()
+    const asked = await this.#hold(FIRST_LATE_HOLD)
+    if (granted() - before === asked) return
+    server.moveClock(HOUR_US)
+    world.trace('an hour passes')
+    await this.#hold(HOUR_LATE_HOLD)
+  }
+
+  /** Asks for as many permits of each key as there are, by calls from a number on, and returns how many that are. */
+  async #hold(from: number): Promise<number> {
     const { world } = this
     const [place, member] = [...this.#places.entries()].find(([, each]) => each !== undefined)!
-    for (let i = 0; i < 2 * member!.permits; i++) {
-      const rest = { at: world.now, place, cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 3000 }
-      const call = { kind: 'call', id: 20_000 + i, does: 'permit', key: `permits${i % 2}`, ...rest } as const
+    const calls = 2 * member!.permits
+    for (let i = 0; i < calls; i++) {
+      const call = { ...callOf(from + i, world.now, place, 'permit', `permits${i % 2}`), holds: 3000 }
       world.after(i * 1000, member!.process, () => this.#make(call, member!, this.late))
     }
     await world.runUntil(world.now + LIVELY_US)
+    return calls
   }
 
-  async #count(): Promise<Map<string, number>> {
-    const counted = new Map<string, number>()
+  /** Asks what the keys of the ledger and of the budget count. */
+  async #count(): Promise<void> {
+    const { counted } = this
     const member = this.#places.find((each) => each !== undefined)
     const keys = new Set(this.records.map(({ call }) => call.key))
     for (const key of keys) {
@@ -384,7 +418,6 @@ class Fleet {
         )
     }
     await this.world.runUntil(this.world.now + 2_000_000)
-    return counted
   }
 
   async #close(): Promise<void> {
@@ -398,31 +431,38 @@ class Fleet {
     await world.runUntil(world.now + CLOSED_US)
   }
 
-  #left(): string[] {
-    const left: string[] = []
+  #lookForRest(): void {
     for (const member of this.#places) {
-      const timers = member ? [...member.process.timers].filter((timer) => timer.isRef) : []
-      if (timers.length > 0) left.push(`${member!.name}: ${timers.length} timers, of ${timers[0]!.ms} ms`)
-      if (member && member.link.unanswered > 0) left.push(`${member.name}: ${member.link.unanswered} calls`)
+      if (!member) continue
+      const { name, process, link } = member
+      const timers = [...process.timers].filter((timer) => timer.isRef)
+      if (timers.length > 0) this.left.push(`${name}: ${timers.length} timers, of ${timers[0]!.ms} ms`)
+      if (link.unanswered > 0) this.left.push(`${name}: ${link.unanswered} calls`)
+      if (link.subscriptions > 0) this.left.push(`${name}: ${link.subscriptions} subscriptions`)
     }
-    return left
   }
 }
+
+/** The numbers of the calls that ask in the end for permits that nobody holds, and of those an hour later, when each is lost. */
+const FIRST_LATE_HOLD = 20_000
+export const HOUR_LATE_HOLD = 21_000
+const HOUR_US = 3_600_000_000
 
 /** By how much a slow network delays each message, in microseconds. */
 function slownessOf({ lasts }: Fault): number {
   return 10_000 + (lasts % 80_000)
 }
 
+/** The keys of a flood. */
+const FLOOD = 150
+
 /** The numbers of the second calls of pairs are larger by this, which makes them calls of the same kind on the same keys. */
 const PAIRED = 48_000
 
-/** By how much a replica lags, in microseconds. */
-const LAG_US = 30_000
-
-/** Microseconds until a fault is over. That of a clock is at once. */
-export function lasting(fault: Fault): number {
-  return movedBy(fault) === 0 ? fault.lasts + LAG_US : 0
+/** A call without more to it. */
+function callOf(id: number, at: number, place: number, does: Call['does'], key: string): Call {
+  const none = { cost: 1, units: 0, maxWait: 0, hangsUp: undefined, holds: 1 }
+  return { kind: 'call', id, at, place, does, key, ...none }
 }
 
 function toldBy(decision: Decision, member: Member): Told {

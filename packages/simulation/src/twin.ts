@@ -1,11 +1,5 @@
 import type { Policy } from '@sluice/core'
-import {
-  partsOf,
-  PERMIT_STEPS,
-  type PermitHolder,
-  type PermitQueues,
-  TICKET_STATES,
-} from '@sluice/core/internal'
+import { PERMIT_STEPS, type PermitHolder, type PermitQueues, TICKET_STATES } from '@sluice/core/internal'
 import type { Answer, Booking, Keyspace, Penalty, Store } from '@sluice/core/store'
 import {
   NumberReader,
@@ -17,11 +11,11 @@ import { LEDGER, policyOf, TIER } from './member.js'
 import type { Plan } from './plan.js'
 import { EVENLY } from './provider.js'
 import { Process, type Program } from './process.js'
-import type { Execution, Server } from './server.js'
+import { type Execution, partsOfKey, type Server } from './server.js'
 import { World } from './world.js'
 
 /** One call on a key, as its argument says it. */
-interface KeyCall {
+export interface KeyCall {
   readonly operation: keyof typeof OPERATIONS
   readonly cost: number
   readonly nonce: number
@@ -58,7 +52,7 @@ export class Twin {
   readonly booked = new Map<string, number>()
 
   constructor(plan: Plan, program: Program, server: Server) {
-    const process = new Process(new World(), 'twin', program, 1, 0)
+    const process = processOf(program)
     this.#core = process.core
     const year = [process.core.fixedWindow({ limit: LEDGER, window: '365d' })]
     const api = plan.policies.map((spec) => policyOf(process, spec, 1))
@@ -98,32 +92,35 @@ export class Twin {
 
   *#carryOut(execution: Execution): Iterable<string | undefined> {
     const { keys, args, reply, script, process } = execution
-    const { limiter, shapes } = partsOf('sluice', keys[0]!) ?? {}
+    const { limiter, shapes } = partsOfKey(keys[0]!)
     if (shapes === 'semaphore') {
       const permits = this.#permits.get(keys[0]!) ?? new TwinPermits(this.#core)
       this.#permits.set(keys[0]!, permits)
       return yield permits.differs(execution)
     }
     if (limiter === undefined || !this.#lists.has(limiter)) return
-    if (script.includes('next_key')) return yield* this.#carryOutWholes(execution)
+    if (script.decidesWholes) return yield* this.#carryOutWholes(execution)
     const packed = Array.isArray(reply) ? new NumberReader(reply[0], true) : undefined
     const others = Array.isArray(reply) ? reply.slice(1) : [reply as Buffer]
     for (const [i, name] of keys.entries()) {
       const twin = this.#keyOf(name)
       const { policies } = twin
       const call = { ...callOf(args[i] ?? args.at(-1)!, policies.length), clock: execution.clock }
+      let isRefused = false
       if (packed && !packed.passMark()) {
         const answers = Array.from({ length: call.count }, () => packed.passed(policies.length))
         yield twin.compare(call, answers)
-      } else yield twin.compareReply(call, others.shift())
-      const { limiter: own, key, shapes: list } = partsOf('sluice', name)!
+      } else {
+        isRefused = others[0]![0] === FAILED
+        yield twin.compareReply(call, others.shift()!)
+      }
+      const { limiter: own, key, shapes: list } = partsOfKey(name)
       if (own === 'turns' || list === this.#tier[0]!.shape) continue
-      this.charged.set(execution.number, [
-        ...(this.charged.get(execution.number) ?? []),
-        [key!, twin.chargedLast],
-      ])
+      const charged = this.charged.get(execution.number)
+      if (charged) charged.push([key!, twin.chargedLast])
+      else this.charged.set(execution.number, [[key!, twin.chargedLast]])
       const id = `${process} ${key}`
-      if (call.operation === 'book') this.booked.set(id, (this.booked.get(id) ?? 0) + 1)
+      if (call.operation === 'book' && !isRefused) this.booked.set(id, (this.booked.get(id) ?? 0) + 1)
     }
   }
 
@@ -176,16 +173,24 @@ export class Twin {
   #keyOf(name: string): TwinKey {
     const known = this.#keys.get(name)
     if (known) return known
-    const { limiter, shapes } = partsOf('sluice', name)!
+    const { limiter, shapes = '' } = partsOfKey(name)
     // Leases lengthen windows.
     const windows = shapes.split(',').map((shape) => `${shape.split('/')[1]!}ms` as const)
-    const list = shapes === this.#tier[0]!.shape ? this.#tier : this.#lists.get(limiter)!
+    const list = shapes === this.#tier[0]!.shape ? this.#tier : this.#lists.get(limiter!)!
     const policies = list.map((policy, i) => policy.with({ window: windows[i]! }))
     const twin = new TwinKey(name, this.#core, policies, limiter === 'api' ? this.#penalty : undefined)
     this.#keys.set(name, twin)
     return twin
   }
 }
+
+/** The process whose stores in memory are the twins of all worlds of a program: what they do depends on nothing but their calls. */
+function processOf(program: Program): Process {
+  const process = processes.get(program) ?? new Process(new World(), 'twin', program, 1, 0)
+  processes.set(program, process)
+  return process
+}
+const processes = new WeakMap<Program, Process>()
 
 /** How bookings stand, by the number that scripts reply. */
 const CONFIRMED = ['stands', 'lost', '', '', 'held']
@@ -362,10 +367,10 @@ class TwinKey {
   }
 
   differs({ operation, cost, numbers }: KeyCall, answer: Answer, expected: Answer): string | undefined {
+    if (this.isUnknown || isSame(answer, expected)) return undefined
     const [got, wanted] = [told(answer), told(expected)]
-    return got === wanted || this.isUnknown
-      ? undefined
-      : `${operation} ${cost} of ${this.name} under ${numbers.join()}: ${got}, and in memory ${wanted}`
+    if (got === wanted) return undefined
+    return `${operation} ${cost} of ${this.name} under ${numbers.join()}: ${got}, and in memory ${wanted}`
   }
 }
 
@@ -433,6 +438,21 @@ class TwinPermits {
   }
 }
 
+/** Whether two answers are equal in all that callers are told. */
+function isSame(a: Answer, b: Answer): boolean {
+  return (
+    a.now === b.now &&
+    a.at === b.at &&
+    a.reason === b.reason &&
+    a.binding === b.binding &&
+    a.remaining === b.remaining &&
+    a.resetAt === b.resetAt &&
+    a.blockedUntil === b.blockedUntil &&
+    a.parts?.length === b.parts?.length &&
+    (!a.parts || a.parts.every((number, i) => number === b.parts![i]))
+  )
+}
+
 /** What callers are told of an answer; of a turn ahead not when it was booked, which while time stands still is not the same. */
 function told({ now, at, reason, binding, remaining, resetAt, parts, blockedUntil }: Answer): string {
   const from = reason === undefined && at > now ? undefined : now
@@ -440,7 +460,9 @@ function told({ now, at, reason, binding, remaining, resetAt, parts, blockedUnti
 }
 
 function doublesOf(bytes: Buffer): number[] {
-  return Array.from({ length: bytes.length >> 3 }, (_, i) => bytes.readDoubleLE(i * 8))
+  const doubles: number[] = []
+  for (let at = 0; at + 8 <= bytes.length; at += 8) doubles.push(bytes.readDoubleLE(at))
+  return doubles
 }
 
 /** Reads the argument of a call on one key under so many policies. */

@@ -35,7 +35,7 @@ describeWithLua(missing ?? 'the server of simulations', () => {
     stand = new Server(new World())
     const run = async (sha: string | undefined, script: string | undefined, keys: never, args: never) => {
       stand.skew = now - EPOCH_MS * 1000
-      return stand.run({ sha, script, keys, args }, 'test', 0).reply
+      return stand.run(stand.nodes[0]!, { sha, script, keys, args }, 'test', 0).reply
     }
     const connection = {
       evalsha: (sha: string, keys: never, args: never) => run(sha, undefined, keys, args),
@@ -218,7 +218,7 @@ describeWithLua(missing ?? 'the server of simulations', () => {
       const sha = '0'.repeat(40)
       if (i === 0) return client.evalsha(sha, 1, 'k').catch((error: Error) => error.message)
       return Promise.resolve()
-        .then(() => stand.run({ sha, script: undefined, keys: ['k'], args: [] }, 'test', 0))
+        .then(() => stand.run(stand.nodes[0]!, { sha, script: undefined, keys: ['k'], args: [] }, 'test', 0))
         .catch((error: Error) => error.message)
     }, 1)
     expect(errors[1]).toBe(errors[0])

@@ -35,10 +35,13 @@ export function startLuaRedis(program = join(__dirname, 'redis.lua')): LuaRedis 
   const [to, from] = [openSync(requests, 'w'), openSync(replies, 'r')]
   rmSync(folder, { recursive: true })
   const numbers = new Map<string, string>()
+  const chunk = Buffer.alloc(65_536)
+  let hasMessages = false
   const ask = (...words: readonly string[]): string => {
     writeSync(to, `${words.join(' ')}\n`)
-    const reply = readLine(from)
-    if (reply.startsWith('+')) return reply.slice(1)
+    const reply = readLine(from, chunk)
+    hasMessages ||= reply.startsWith('*')
+    if (!reply.startsWith('-')) return reply.slice(1)
     throw new Error(reply.slice(1))
   }
   const runAll: LuaRedis['runAll'] = (script, now, calls) => {
@@ -56,6 +59,8 @@ export function startLuaRedis(program = join(__dirname, 'redis.lua')): LuaRedis 
       ask('refuse', command, ...(error === undefined ? [] : [hex(Buffer.from(error))]))
     },
     messages() {
+      if (!hasMessages) return []
+      hasMessages = false
       const words = ask('messages')
         .split(' ')
         .map((word) => Buffer.from(word, 'hex').toString())
@@ -84,8 +89,7 @@ const isThere = (): boolean => spawnSync('lua5.1', ['-v']).status === 0
 
 const hex = (bytes: Buffer): string => bytes.toString('hex')
 
-function readLine(from: number): string {
-  const chunk = Buffer.alloc(65_536)
+function readLine(from: number, chunk: Buffer): string {
   let line = ''
   while (!line.endsWith('\n')) {
     const size = readSync(from, chunk)

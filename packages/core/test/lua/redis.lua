@@ -1,7 +1,7 @@
 -- What a script finds in Redis, in plain Lua 5.1: lua5.1 redis.lua < requests > replies
 -- A line in, a line out; bytes in hexadecimal. "script TEXT" answers its number; "call NUMBER TIME KEY ARGUMENT ..." answers
--- "+reply ..." with a word for each key, or "-error"; "-" stands for an argument that is not there. TIME, in microseconds, is
--- what the script's TIME answers and what keys expire by.
+-- "+reply ..." with a word for each key, "*reply ..." where there are messages to ask for, or "-error"; "-" stands for an
+-- argument that is not there. TIME, in microseconds, is what the script's TIME answers and what keys expire by.
 
 local now = 0
 -- Keys: { value, at which instant it expires }
@@ -351,16 +351,19 @@ function struct.unpack(format, bytes, from)
   return unpack(numbers, 1, #format)
 end
 
+-- Bytes by their two digits, and the other way round.
+local byte_of, digits_of = {}, {}
+for code = 0, 255 do
+  local byte, digits = string.char(code), string.format('%02x', code)
+  byte_of[digits], digits_of[byte] = byte, digits
+end
+
 local function from_hex(text)
-  return (string.gsub(text, '..', function(digits)
-    return string.char(tonumber(digits, 16))
-  end))
+  return (string.gsub(text, '..', byte_of))
 end
 
 local function to_hex(bytes)
-  return (string.gsub(bytes, '.', function(byte)
-    return string.format('%02x', string.byte(byte))
-  end))
+  return (string.gsub(bytes, '.', digits_of))
 end
 
 local scripts = {}
@@ -427,13 +430,14 @@ function requests.call(number, time, ...)
   if not ran or type(reply) == 'table' and reply.err then
     return '-' .. (type(reply) == 'table' and reply.err or reply)
   end
+  local sign = #published > 0 and '*' or '+'
   if type(reply) == 'string' then
-    return '+' .. to_hex(reply)
+    return sign .. to_hex(reply)
   end
   for i, bytes in ipairs(reply) do
     reply[i] = to_hex(bytes)
   end
-  return '+list ' .. table.concat(reply, ' ')
+  return sign .. 'list ' .. table.concat(reply, ' ')
 end
 
 for line in io.lines() do
