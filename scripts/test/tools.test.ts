@@ -34,6 +34,7 @@ describe('the count of tools', () => {
     ['is an example', 'examples/koa/server.ts'],
     ["is the adapters' kit", 'packages/harness/src/adapters/kit.ts'],
     ['is a fault row', 'packages/faults/src/rows/row-01.ts'],
+    ['is the simulation', 'packages/simulation/src/run.ts'],
     ['is text', 'packages/bench/README.md'],
   ])('has nothing of what %s', (_, path) => {
     expect(check({ [path]: lines(100) }).output).toMatch(/^ +2 {2}all tools/m)
