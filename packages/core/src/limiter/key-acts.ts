@@ -47,25 +47,29 @@ export async function impose(
       const left = timeUntil(end, known)
       const [version] = await Promise.all([stays ? longerHold.version : writeRecord(left), corrected()])
       if (version === undefined) return
-      await followRecord(known, subject, { ...change, duration: left }, end, version, correct, writeRecord)
+      await followRecord({ known, subject, change, end, correct, writeRecord }, version, left)
     },
   )
 }
 
+/** A block or hold whose record is written. */
+interface RecordedAct {
+  readonly known: KnownRecords
+  readonly subject: RecordSubject
+  readonly change: Exclude<KeyAct, { readonly kind: 'reset' }>
+  /** The instant at which it was to end. */
+  readonly end: number
+  readonly correct: Correct
+  /** Writes the record once more, for `life` microseconds. Returns its version; undefined where there are too many. */
+  readonly writeRecord: (life: number) => Promise<number | undefined>
+}
+
 /**
  * Makes the state of a key what the record of a block or hold says, until no other process has changed the record meanwhile.
- * `version` is that of the record as this process wrote it, `end` the instant at which the act was to end.
+ * `version` is that of the record as this process wrote it, and `left` the microseconds until its end.
  */
-async function followRecord(
-  known: KnownRecords,
-  subject: RecordSubject,
-  change: Exclude<KeyAct, { readonly kind: 'reset' }>,
-  end: number,
-  version: number,
-  correct: Correct,
-  writeRecord: (life: number) => Promise<number | undefined>,
-): Promise<void> {
-  let left = change.duration
+async function followRecord(act: RecordedAct, version: number, left: number): Promise<void> {
+  const { known, subject, change, end, correct, writeRecord } = act
   for (let timesLost = 0; ;) {
     await correct({ ...change, duration: left })
     await known.update()
