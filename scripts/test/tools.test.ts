@@ -34,6 +34,7 @@ describe('the count of tools', () => {
     ['is an example', 'examples/koa/server.ts'],
     ["is the adapters' kit", 'packages/harness/src/adapters/kit.ts'],
     ['is a fault row', 'packages/faults/src/rows/row-01.ts'],
+    ['is the simulation', 'packages/simulation/src/run.ts'],
     ['is text', 'packages/bench/README.md'],
   ])('has nothing of what %s', (_, path) => {
     expect(check({ [path]: lines(100) }).output).toMatch(/^ +2 {2}all tools/m)
@@ -41,9 +42,10 @@ describe('the count of tools', () => {
 
   it('has what lies among tests and is run by no test', () => {
     const { output } = check({
-      [`${SHIPPED}/test/a.test.ts`]: "import { b } from './parts/b.js'\nrun(new URL('c.ts', here))\n",
+      [`${SHIPPED}/test/a.test.ts`]: `import { b } from './parts/b.js'\nrun(new URL('c.ts', here), '${SHIPPED}/test/d.ts')\n`,
       [`${SHIPPED}/test/parts/b.ts`]: lines(10),
       [`${SHIPPED}/test/c.ts`]: lines(20),
+      [`${SHIPPED}/test/d.ts`]: lines(30),
       [`${SHIPPED}/test/simulation/run.js`]: lines(40),
     })
     expect(output).toMatch(/^ +40 {2}packages\/core$/m)

@@ -4,6 +4,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { bootstrapInterval, median } from '@sluice/harness/figures'
+import { report } from '../figures/beside.js'
 import { verdictOf } from '../figures/verdict.js'
 
 /** Processes of a row: as many more as it takes until the interval lies on one side of the bar. */
@@ -64,16 +65,6 @@ function measure(workload, variant, bound, valueOf, text) {
   const more = text(median(rounds.map(valueOf)))
   const figure = `${more} more (${interval}, ${rounds.length} processes) than ${off.toFixed(0)} ns, at most ${text(bound)}`
   report(title, figure, verdict)
-}
-
-/**
- * @param {string} what
- * @param {string} figure
- * @param {import('../figures/verdict.js').Verdict} verdict
- */
-function report(what, figure, verdict) {
-  console.log(`${verdict.padEnd(9)}  ${what.padEnd(43)} ${figure}`)
-  if (verdict !== 'met') process.exitCode = 1
 }
 
 /** @param {string} title */

@@ -5,20 +5,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { monitor, startRedis } from '@sluice/harness/redis'
-import { bootstrapInterval, median } from '@sluice/harness/figures'
-import { verdictOf } from '../figures/verdict.js'
+import { judgeBeside, report } from '../figures/beside.js'
 
 const OVERRIDES = 10_000
 const BAR = 1.05
 const READS_BAR = 1
-const GROUPS = 6
-const WARM_UP = 3
 const CALLS = 20_000
 const KEYS = 1000
 const LIMITERS = 20
 const SECONDS = 5
-
-/** @typedef {{ none: number, some: number }} Round Nanoseconds of a decision without overrides, and beside them. */
 
 const rounds = Number(process.argv[2] ?? 90)
 const policies = [gcra({ limit: 20_000_000, window: '1m' })]
@@ -40,51 +35,36 @@ const BESIDE = /** @type {const} */ ({
 
 for (const [form, keyOf] of Object.entries(FORMS))
   for (const [which, [overrides, first]] of Object.entries(BESIDE)) {
-    const groups = await measured(keyOf, overrides, first)
-    const ratioOf = (/** @type {readonly Round[]} */ all) => median(all.map(({ none, some }) => some / none))
-    const [low, high] = bootstrapInterval(groups, ratioOf)
-    const ns = median(groups.flat().map(({ none }) => none))
-    const figure = `x ${ratioOf(groups.flat()).toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}] of ${ns.toFixed(0)} ns, at most ${BAR}`
-    report(`${form}, ${which}`, figure, verdictOf([low, high], { sense: 'at most', bound: BAR }))
+    const sides = /** @type {const} */ ([
+      () => sideOf(keyOf, 0, first),
+      () => sideOf(keyOf, overrides, first),
+    ])
+    await judgeBeside(`${form}, ${which}`, sides, { calls: CALLS, rounds, atMost: BAR })
   }
 const reads = await readsASecond()
 const isMet = reads <= READS_BAR
-report(
-  `${LIMITERS} limiters of one store in Redis`,
-  `${reads} reads a second, at most ${READS_BAR}`,
-  isMet ? 'met' : 'missed',
-)
+const figure = `${reads} reads a second, at most ${READS_BAR}`
+report(`${LIMITERS} limiters of one store in Redis`, figure, isMet ? 'met' : 'missed')
 
 /**
- * The rounds of each group, beside so many overrides.
+ * A limiter beside so many overrides, which is called for keys from a number on.
  * @param {(n: number) => string} keyOf @param {number} overrides @param {number} first
  */
-async function measured(keyOf, overrides, first) {
-  /** @type {Round[][]} */
-  const groups = []
-  for (let group = 0; group < GROUPS; group++) {
-    const order = group % 2 === 0 ? [0, 1] : [1, 0]
-    /** @type {import('@sluice/core').Limiter[]} */
-    const sides = []
-    for (const side of order) sides[side] = await limiterWith(side === 0 ? 0 : overrides, keyOf)
-    const measuredRounds = Array.from({ length: WARM_UP + Math.ceil(rounds / GROUPS) }, (_, i) => {
-      const spent = [0, 0]
-      for (const side of i % 2 === 0 ? [0, 1] : [1, 0]) {
-        // As those of requests, texts of their own, of which V8 knows no hash yet.
-        const keys = Array.from({ length: CALLS }, (_, n) =>
-          Buffer.from(keyOf(first + (n % KEYS))).toString('latin1'),
-        )
-        const before = process.cpuUsage()
-        for (const key of keys) void sides[side]?.decide(key)
-        const { user, system } = process.cpuUsage(before)
-        spent[side] = ((user + system) * 1000) / CALLS
-      }
-      const [none = 0, some = 0] = spent
-      return { none, some }
-    })
-    groups.push(measuredRounds.slice(WARM_UP))
+async function sideOf(keyOf, overrides, first) {
+  const limiter = await limiterWith(overrides, keyOf)
+  /** @type {string[]} */
+  let keys = []
+  return {
+    // As those of requests, texts of their own, of which V8 knows no hash yet.
+    prepare() {
+      keys = Array.from({ length: CALLS }, (_, n) =>
+        Buffer.from(keyOf(first + (n % KEYS))).toString('latin1'),
+      )
+    },
+    run() {
+      for (const key of keys) void limiter.decide(key)
+    },
   }
-  return groups
 }
 
 /** @param {number} overrides @param {(n: number) => string} keyOf */
@@ -110,14 +90,4 @@ async function readsASecond() {
   await store.close()
   await server.stop()
   return lines.filter((line) => /"eval(?:sha)?".*::records:/i.test(line)).length / SECONDS
-}
-
-/**
- * @param {string} what
- * @param {string} figure
- * @param {import('../figures/verdict.js').Verdict} verdict
- */
-function report(what, figure, verdict) {
-  console.log(`${verdict.padEnd(9)}  ${what.padEnd(41)} ${figure}`)
-  if (verdict !== 'met') process.exitCode = 1
 }

@@ -1,19 +1,18 @@
-// npm run bench -- policies [ROUNDS]: CPU of a decision by a watched policy file beside one without, in pairs within one process, in both
-// orders. Both sides are made anew for each group of rounds. Exits with 1 where the bar is missed.
+// npm run bench -- policies [ROUNDS]: CPU of a decision by a watched policy file beside one without.
 import { createServer } from 'node:http'
 import { createLimiter, gcra } from '@sluice/core'
-import { isPromise } from '@sluice/core/internal'
 import { rateLimit } from '@sluice/express'
 import { byIp } from '@sluice/http'
 import { limiterFrom, limitsFrom } from '@sluice/policies'
 import { watchPolicies } from '@sluice/policies/node'
 import express from 'express'
+import { judgeBeside } from '../figures/beside.js'
 import { callerOf } from '../http/in-process/exchange.js'
 
-/** @typedef {() => unknown} Call */
+/** @typedef {import('@sluice/core').Limiter} Limiter */
 
-const BAR = 0.97
-const GROUPS = 6
+const BAR = 1.03
+const ROUNDS = Number(process.argv[2] ?? 90)
 const KEYS = Array.from({ length: 1000 }, (_, i) => `key ${i}`)
 const POLICY = /** @type {const} */ ({ limit: 50_000_000, window: '1m' })
 const policies = [gcra(POLICY)]
@@ -27,80 +26,44 @@ const watched = file({})
 const byAddress = file({ by: 'ip' })
 await Promise.all([watched.ready(), byAddress.ready()])
 
-const fromFile = () => limiterFrom(watched, 'api')
 const without = () => createLimiter({ name: 'api', policies })
-/** By name: what has the file, what has none, and the calls of a round. @type {Record<string, [() => Call, () => Call, number]>} */
-const paths = {
-  'limiter.decide': [() => deciding(fromFile()), () => deciding(without()), 20_000],
-  'limiter.consume': [() => consuming(fromFile()), () => consuming(without()), 20_000],
-  Express: [
-    () => served(limitsFrom(byAddress)),
-    () => served([{ name: 'api', policies, key: byIp() }]),
-    2500,
-  ],
-}
-
-let missed = 0
-for (const [name, [file, none, calls]] of Object.entries(paths)) {
-  const logs = await measured(file, none, calls, Number(process.argv[2] ?? 90))
-  const mean = logs.reduce((sum, each) => sum + each, 0) / logs.length
-  const variance = logs.reduce((sum, each) => sum + (each - mean) ** 2, 0) / (logs.length - 1)
-  const [low, high] = [-2, 2].map((z) => Math.exp(mean + z * Math.sqrt(variance / logs.length)))
-  const [shown, ...bounds] = [Math.exp(mean), low, high].map((each) =>
-    /** @type {number} */ (each).toFixed(3),
-  )
-  if (/** @type {number} */ (low) < BAR) missed++
-  console.log(`${name}: as fast as without a file x ${shown} [${bounds.join(', ')}], bar ${BAR}`)
-}
+const fromFile = () => limiterFrom(watched, 'api')
+await judge('limiter.decide', 20_000, [() => deciding(without()), () => deciding(fromFile())])
+await judge('limiter.consume', 20_000, [() => consuming(without()), () => consuming(fromFile())])
+await judge('Express', 2500, [
+  () => served([{ name: 'api', policies, key: byIp() }]),
+  () => served(limitsFrom(byAddress)),
+])
 watched.close()
 byAddress.close()
-process.exitCode = missed > 0 ? 1 : 0
 
-/**
- * Logarithms of the CPU without a file, as a share of that with one.
- * @param {() => Call} file @param {() => Call} none @param {number} calls @param {number} rounds
- */
-async function measured(file, none, calls, rounds) {
-  const logs = []
-  for (let group = 0; group < GROUPS; group++) {
-    const sides = group % 2 === 0 ? [file(), none()] : [none(), file()].toReversed()
-    for (let i = -3; i < rounds / GROUPS; i++) {
-      const spent = [0, 0]
-      for (const side of i % 2 === 0 ? [0, 1] : [1, 0])
-        spent[side] = await cpuOf(/** @type {Call} */ (sides[side]), calls)
-      if (i >= 0) logs.push(Math.log(/** @type {number} */ (spent[1]) / /** @type {number} */ (spent[0])))
-    }
-  }
-  return logs
+/** @param {string} what @param {number} calls @param {readonly [() => Run, () => Run]} open @typedef {(calls: number) => unknown} Run */
+async function judge(what, calls, [base, other]) {
+  const side = (/** @type {Run} */ run) => ({ run: () => run(calls) })
+  await judgeBeside(what, [() => side(base()), () => side(other())], { calls, rounds: ROUNDS, atMost: BAR })
 }
 
-/** @param {Call} call @param {number} calls */
-async function cpuOf(call, calls) {
-  const before = process.cpuUsage()
-  for (let i = 0; i < calls; i++) {
-    const answer = call()
-    if (isPromise(answer)) await answer
-  }
-  const { user, system } = process.cpuUsage(before)
-  return user + system
-}
-
-/** @param {import('@sluice/core').Limiter} limiter */
+/** @param {Limiter} limiter @returns {Run} */
 function deciding(limiter) {
-  let i = 0
-  return () => limiter.decide(/** @type {string} */ (KEYS[i++ % KEYS.length]))
+  return (calls) => {
+    for (let i = 0; i < calls; i++) void limiter.decide(KEYS[i % KEYS.length] ?? '')
+  }
 }
 
-/** @param {import('@sluice/core').Limiter} limiter */
+/** @param {Limiter} limiter @returns {Run} */
 function consuming(limiter) {
-  let i = 0
-  return () => limiter.consume(/** @type {string} */ (KEYS[i++ % KEYS.length]))
+  return async (calls) => {
+    for (let i = 0; i < calls; i++) await limiter.consume(KEYS[i % KEYS.length] ?? '')
+  }
 }
 
-/** @param {NonNullable<import('@sluice/express').RateLimitOptions['limits']>} limits */
+/** @param {NonNullable<import('@sluice/express').RateLimitOptions['limits']>} limits @returns {Run} */
 function served(limits) {
   const app = express()
   app.use(rateLimit({ limits }))
   app.use((_req, res) => void res.send('Hello'))
-  return callerOf(createServer(app)).request
+  const caller = callerOf(createServer(app))
+  return async (calls) => {
+    for (let i = 0; i < calls; i++) await caller.request()
+  }
 }
