@@ -3,7 +3,7 @@ import { policiesOf } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { isHungUp } from './caller.js'
 import { type RequestDecision, type RequestDecisions, retryAfterSeconds } from './decisions.js'
-import { setKept } from './headers.js'
+import { setKeptHeaders } from './headers.js'
 import { reportedPolicies } from './ietf-drafts.js'
 import type { RequestLimitOptions } from './options.js'
 import { chain, type Platform, type Problem, type SetHeader } from './platform.js'
@@ -44,7 +44,7 @@ export function responder<Req, Res>(
     // Asked even if the response has begun, since the denial is counted by its id.
     const id = isDegraded ? undefined : denialId?.(decision)
     if (platform.headersSent(res)) return { answer: undefined }
-    setKept(all.kept, res, platform)
+    setKeptHeaders(all.kept, res, platform)
     platform.setStatus(res, isDegraded ? CAPACITY_REDUCED.status : QUOTA_EXCEEDED.status)
     setHeader(res, 'Cache-Control', 'no-store')
     const retryAfter = isDegraded ? 1 : retryAfterSeconds(decision) // undefined where no wait helps
