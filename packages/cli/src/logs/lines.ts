@@ -42,13 +42,14 @@ export class LineSplitter {
     this.#isDropping = false
     const end = bytes.lastIndexOf(NEWLINE) + 1
     const lines: LogLine[] = []
-    if (end > start) {
+    const hasLineEnd = end > start
+    if (hasLineEnd) {
       // Only the line that began in `#rest` is copied, and not all bytes.
-      const next = this.#rest.length > 0 ? bytes.indexOf(NEWLINE, start) + 1 : start
-      this.#addLinesIn(joined(this.#rest, bytes.subarray(start, next)), lines)
-      this.#addLinesIn(bytes.subarray(next, end), lines)
+      const firstEnd = this.#rest.length > 0 ? bytes.indexOf(NEWLINE, start) + 1 : start
+      this.#addLinesIn(joined(this.#rest, bytes.subarray(start, firstEnd)), lines)
+      this.#addLinesIn(bytes.subarray(firstEnd, end), lines)
     }
-    this.#rest = end > start ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(start, end)))
+    this.#rest = hasLineEnd ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(start, end)))
     if (this.#rest.length > LONGEST) {
       lines.push(refused('longer than 256 KiB', this.#decoder.decode(this.#rest.subarray(0, QUOTED))))
       this.#rest = EMPTY
