@@ -94,17 +94,18 @@ export function bindingsOf(c: Context): Bindings {
 /**
  * Finishes the response of a handler, or the answer to a denial: adds the headers of limits, and has the listeners called when
  * its body has been read (`whenRead`). They are called at once, and told that nothing was sent, if the handler has not
- * responded (`finalized` is false), or its body is being sent already, as after a timeout. `around`: the listeners that were on
- * the context when the limiter began.
+ * responded (`finalized` is false), or its body is being sent already, as after a timeout. `listenersBefore` were on the context
+ * when the limiter began, and stay there.
  */
-export function complete(c: WithPending, around: EndListeners): void {
-  const listeners = takeListeners(c, around)
-  const call = (isSent: boolean): void => listeners?.forEach((listener) => listener(isSent))
+export function complete(c: WithPending, listenersBefore: EndListeners): void {
+  const listeners = takeListeners(c, listenersBefore)
+  const callListeners = (isSent: boolean): void => listeners?.forEach((listener) => listener(isSent))
   // Only with listeners, as the server for Node makes a body when it is looked at.
-  if (!c.finalized || (listeners && (c.res.bodyUsed || c.res.body?.locked))) return call(false)
+  const isBeingSent = listeners && (c.res.bodyUsed || c.res.body?.locked)
+  if (!c.finalized || isBeingSent) return callListeners(false)
   restoreHeaders(c)
   replace(c, withKept(c.res, c[KEPT]))
-  if (listeners) replace(c, whenRead(c.req.raw, c.res, call))
+  if (listeners) replace(c, whenRead(c.req.raw, c.res, callListeners))
 }
 
 /** Puts `response` in place of the one that the context has, if it is another. */

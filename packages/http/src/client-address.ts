@@ -39,16 +39,21 @@ export function bareAddress(text: string): string | undefined {
  * not as a port; the network is the same. undefined if there is no address.
  */
 function addressIn(text: string): readonly [string, readonly number[]] | undefined {
-  // The part `for` of Forwarded, but not behind a `host`, which the caller chooses.
-  const node = (/^(?:(?:by|proto)=[^;]*;)*for=([^;]*)/i.exec(text)?.[1] ?? text).replace(/^"(.*)"$/, '$1')
-  // RFC 7239 also has ports that are obfuscated.
-  for (const host of [node, node.replace(/:(\d{1,5}|_.*)$/, '')]) {
-    const address = host.replace(/^\[(.*)\]$/, '$1')
+  const node = (FOR_OF_FORWARDED.exec(text)?.[1] ?? text).replace(QUOTED, '$1')
+  for (const host of [node, node.replace(PORT, '')]) {
+    const address = host.replace(BRACKETED, '$1')
     const groups = addressGroups(address)
     if (groups) return [address, groups]
   }
   return undefined
 }
+
+/** The part `for` of Forwarded, but not behind a `host`, which the caller chooses. */
+const FOR_OF_FORWARDED = /^(?:(?:by|proto)=[^;]*;)*for=([^;]*)/i
+const QUOTED = /^"(.*)"$/
+const BRACKETED = /^\[(.*)\]$/
+/** A port, in RFC 7239 also an obfuscated one. */
+const PORT = /:(\d{1,5}|_.*)$/
 
 /**
  * Splits an address into numbers of 16 bits: two of IPv4, eight of IPv6. undefined if the text is no

@@ -3,7 +3,7 @@ import { policiesOf } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { isHungUp } from './caller.js'
 import { type RequestDecision, type RequestDecisions, retryAfterSeconds } from './decisions.js'
-import { setKept } from './headers.js'
+import { setKeptHeaders } from './headers.js'
 import { reportedPolicies } from './ietf-drafts.js'
 import type { RequestLimitOptions } from './options.js'
 import { chain, type Platform, type Problem, type SetHeader } from './platform.js'
@@ -44,7 +44,7 @@ export function responder<Req, Res>(
     // Asked even if the response has begun, since the denial is counted by its id.
     const id = isDegraded ? undefined : denialId?.(decision)
     if (platform.headersSent(res)) return { answer: undefined }
-    setKept(all.kept, res, platform)
+    setKeptHeaders(all.kept, res, platform)
     platform.setStatus(res, isDegraded ? CAPACITY_REDUCED.status : QUOTA_EXCEEDED.status)
     setHeader(res, 'Cache-Control', 'no-store')
     const retryAfter = isDegraded ? 1 : retryAfterSeconds(decision) // undefined where no wait helps
@@ -58,28 +58,11 @@ export function responder<Req, Res>(
     }
     setHeader(res, 'Content-Type', PROBLEM_TYPE)
     if (isDegraded) return { answer: platform.send(req, res, CAPACITY_REDUCED, CAPACITY_TEXT) }
-    return { answer: sendDenial(req, res, decision, all, retryAfter, id) }
-  }
-
-  /** Sends the problem details of a denial: why, when to retry (in seconds), which policies denied, and the denial's `id`. */
-  function sendDenial(
-    req: Req,
-    res: Res,
-    decision: Decision,
-    all: RequestDecisions,
-    retryAfter: number | undefined,
-    id: string | undefined,
-  ): unknown {
-    const isShownBlocked = decision.reason === 'blocked' && !hideBlocks
-    const detail = detailOf(retryAfter, isShownBlocked ? 'This client is blocked.' : 'Too many requests.')
-    const names = violatedPolicies(decision, all, hideBlocks ? HIDDEN : VIOLATIONS)
-    const problem = problemOf(isShownBlocked ? BLOCKED : QUOTA_EXCEEDED, detail, names)
-    // The same as JSON, put together from parts: JSON.stringify takes longer.
-    const text = `${isShownBlocked ? BLOCKED_TEXT : QUOTA_TEXT}"detail":"${detail}","violated-policies":${listText(names)}}`
-    if (id === undefined) return platform.send(req, res, problem, text)
+    const { problem, text } = problemAbout(decision, all, retryAfter, hideBlocks === true)
+    if (id === undefined) return { answer: platform.send(req, res, problem, text) }
     const instance = `urn:sluice:denial:${id}`
     const textWithId = `${text.slice(0, -1)},"instance":${JSON.stringify(instance)}}`
-    return platform.send(req, res, { ...problem, instance }, textWithId)
+    return { answer: platform.send(req, res, { ...problem, instance }, textWithId) }
   }
 
   /**
@@ -141,6 +124,25 @@ function problemOf(
   names: readonly string[],
 ): Problem {
   return { type, title, status, detail, 'violated-policies': names }
+}
+
+/**
+ * The problem details of a denial, and their text: why, when to retry (in seconds, undefined where no wait helps), and which policies
+ * denied. A block that is hidden looks like any other denial.
+ */
+function problemAbout(
+  decision: Decision,
+  all: readonly RequestDecision[],
+  retryAfter: number | undefined,
+  hidesBlocks: boolean,
+) {
+  const isShownBlocked = decision.reason === 'blocked' && !hidesBlocks
+  const detail = detailOf(retryAfter, isShownBlocked ? 'This client is blocked.' : 'Too many requests.')
+  const names = violatedPolicies(decision, all, hidesBlocks ? HIDDEN : VIOLATIONS)
+  const problem = problemOf(isShownBlocked ? BLOCKED : QUOTA_EXCEEDED, detail, names)
+  // The same as JSON, put together from parts: JSON.stringify takes longer.
+  const text = `${isShownBlocked ? BLOCKED_TEXT : QUOTA_TEXT}"detail":"${detail}","violated-policies":${listText(names)}}`
+  return { problem, text }
 }
 
 /** Whether `onDenied` has returned no answer but what comes of preparing a later one: a timer, or the length of a queue. */

@@ -173,8 +173,8 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     const decision = this.limiter.decide(key, options)
     // A promise has no `allowed`; `in` is faster than instanceof, and true for promises of other libraries.
     return 'allowed' in decision
-      ? this.#obey(req, res, key, cost, decision)
-      : decision.then((later) => this.#obey(req, res, key, cost, later))
+      ? this.#carryOutDecision(req, res, key, cost, decision)
+      : decision.then((later) => this.#carryOutDecision(req, res, key, cost, later))
   }
 
   /**
@@ -191,7 +191,7 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     const onHungUp = (listener: () => void) => this.#platform.onHungUp?.(req, res, listener)
     const decision = await waiting.decide(this.limiter, key, options, onHungUp)
     if (!decision) return { answer: undefined, hungUp: true }
-    return this.#obey(req, res, key, options?.cost ?? 1, decision)
+    return this.#carryOutDecision(req, res, key, options?.cost ?? 1, decision)
   }
 
   /**
@@ -199,7 +199,13 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
    * its headers are written, and once the response has been sent `shouldCharge` is asked whether the charge stays.
    * Returns undefined if the request may pass.
    */
-  #obey(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied | undefined> {
+  #carryOutDecision(
+    req: Req,
+    res: Res,
+    key: string,
+    cost: number,
+    decision: Decision,
+  ): MaybePromise<Denied | undefined> {
     const platform = this.#platform
     platform.decided?.(req, decision)
     if (!decision.allowed) return this.#steps.deny(req, res, key, cost, decision)

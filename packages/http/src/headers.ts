@@ -68,7 +68,7 @@ export function headerWriter<Res>(
     }
     if (hasXRateLimit) writeXRateLimit(shown, resetAs, kept, set)
     if (writeDraft) writeDraft(shown, kept, set)
-    if (!all.kept) setKept(kept, res, platform)
+    if (!all.kept) setKeptHeaders(kept, res, platform)
   }
 }
 
@@ -94,7 +94,7 @@ function checkedFormats({ headers = 'x-ratelimit' }: HeaderOptions) {
 const keep: SetHeader<KeptHeaders> = (kept, name, value) => void kept.set(name, value)
 
 /** Sets the kept headers now and not with the head of the response, unless that has begun. They are kept no longer. */
-export function setKept<Res>(
+export function setKeptHeaders<Res>(
   kept: KeptHeaders | undefined,
   res: Res,
   { setHeader, headersSent }: Pick<Platform<never, Res>, 'headersSent' | 'setHeader'>,

@@ -155,10 +155,11 @@ const fetchPlatform: Omit<Platform<Request, Exchange>, 'address'> = {
   send: (_request, exchange, _problem, text) => new Response(text, exchange),
   onFinished: (_request, { listeners }, listener) => void listeners.push(listener),
   onHungUp: (request, _exchange, listener) => onAborted(request, listener),
+  /** Resolves when `finish` or `end` of the exchange is called, or the caller has hung up. */
   ended: (request, exchange) =>
-    new Promise((ended) => {
-      exchange.endings.push(ended)
-      onAborted(request, ended)
+    new Promise((resolve) => {
+      exchange.endings.push(resolve)
+      onAborted(request, resolve)
     }),
   proxySetting: PROXY_SETTING,
   handlerFrame: NODE_SERVER,

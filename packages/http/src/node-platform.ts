@@ -88,29 +88,30 @@ export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean 
 function addKept(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrapped: boolean): void {
   const status = args[0] as number
   // Express: `Reflect.get` is faster, see caller.ts.
-  const names: string[] = Reflect.get(res, 'getHeaderNames').call(res)
-  const at = args.length === 1 ? -1 : args.findIndex((arg) => typeof arg === 'object' && arg !== null)
-  if (at < 0) {
-    if (!makeRoom(status, names, (name) => res.removeHeader(name))) return
+  const namesSet: string[] = Reflect.get(res, 'getHeaderNames').call(res)
+  const place = args.length === 1 ? -1 : args.findIndex((arg) => typeof arg === 'object' && arg !== null)
+  if (place < 0) {
+    if (!makeRoom(status, namesSet, (name) => res.removeHeader(name))) return
     const setHeader = Reflect.get(res, 'setHeader')
     for (const [name, value] of kept) setHeader.call(res, name, value)
     return
   }
-  const given = args[at] as Record<string, unknown> | unknown[]
-  const list = flatList(given)
-  const listed = list.filter((_, i) => i % 2 === 0) as string[]
+  const given = args[place] as Record<string, unknown> | unknown[]
+  /** The headers in `args`: a name, its value, the next name, and so on. */
+  const namesAndValues = flatList(given)
+  const namesGiven = namesAndValues.filter((_, i) => i % 2 === 0) as string[]
   const removed: unknown[] = []
   const remove = (name: string): void => {
     res.removeHeader(name)
     removed.push(name)
   }
-  if (!makeRoom(status, names.length === 0 ? listed : [...names, ...listed], remove)) return
-  const isRemoved = (i: number): boolean => removed.includes(list[i - (i % 2)])
-  const head = removed.length === 0 ? list : list.filter((_, i) => !isRemoved(i))
+  if (!makeRoom(status, namesSet.length === 0 ? namesGiven : [...namesSet, ...namesGiven], remove)) return
+  const isRemoved = (i: number): boolean => removed.includes(namesAndValues[i - (i % 2)])
+  const head = removed.length === 0 ? namesAndValues : namesAndValues.filter((_, i) => !isRemoved(i))
   kept.forEach((value, name) => head.push(name, value))
   const pairs = () => head.flatMap((name, i) => (i % 2 === 0 ? [[name, head[i + 1]]] : []))
-  if (!Array.isArray(given)) args[at] = isWrapped ? Object.fromEntries(pairs()) : head
-  else args[at] = Array.isArray(given[0]) ? pairs() : head
+  if (!Array.isArray(given)) args[place] = isWrapped ? Object.fromEntries(pairs()) : head
+  else args[place] = Array.isArray(given[0]) ? pairs() : head
 }
 
 /** A new list with names and values in turn, of headers as `writeHead` takes them: an object, such a list, or a list of pairs. */

@@ -194,7 +194,7 @@ export class SeveralGuard<Req, Res> {
       permits.length > 0
         ? this.#decideWithPermits(req, res, keys, permits, decide)
         : // Not by a callback of `decideTogether`, which may run in the AsyncLocalStorage context of another request.
-          chain(decide(), (decisions) => this.#obey(req, res, keys, decisions))
+          chain(decide(), (decisions) => this.#carryOutDecisions(req, res, keys, decisions))
     if (!this.around) return ask()
     return this.around(
       req,
@@ -222,7 +222,7 @@ export class SeveralGuard<Req, Res> {
     const { decisions, held } = await permitsFirst(calls, decide, (decisions, held) => ({ decisions, held }))
     ended.then(() => Promise.all(held.map((permit) => permit.release()))).catch(() => {})
     const [first] = decisions
-    if (first?.reason !== 'concurrency') return first && this.#obey(req, res, keys, decisions)
+    if (first?.reason !== 'concurrency') return first && this.#carryOutDecisions(req, res, keys, decisions)
     this.platform.decided?.(req, first)
     const { limit } = permits.find(({ call }) => call.semaphore.name === first.limiter)!
     return limit.guard.respond.deny(req, res, first, [])
@@ -233,7 +233,7 @@ export class SeveralGuard<Req, Res> {
    * request, it is answered as the most restrictive limit (`binding`) answers, and each denial is reported to
    * `onExceeded`.
    */
-  #obey(
+  #carryOutDecisions(
     req: Req,
     res: Res,
     counted: readonly Counted<Req, Res>[],

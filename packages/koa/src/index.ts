@@ -92,8 +92,9 @@ const koa: Platform<Context, Response> = {
   headersSent: (res) => res.headerSent,
   setHeader: remembering(({ res }, name, value) => void res.setHeader(name, value)),
   atHead: ({ res }, kept) => overseeHead(res, kept),
+  /** Sets the status of the answer to a denied request, and drops a body that was set before the limiter. */
   setStatus(res, status) {
-    // A body that was set before the limiter is no part of the answer. Koa makes one of JSON null unless its type is gone.
+    // Koa makes a body of JSON null unless its type is gone.
     if (res.body !== undefined) {
       res.remove('Content-Type')
       res.body = undefined

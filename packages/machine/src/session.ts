@@ -179,7 +179,7 @@ export class ClientSession implements HostCaller, PermitHolder {
   }
 
   #answer(answer: Answer): void {
-    const { tag, numbers } = this.#packed(answer)
+    const { tag, numbers } = this.#packAnswer(answer)
     this.#writer.add(REPLY.answer, tag, numbers)
   }
 
@@ -196,7 +196,7 @@ export class ClientSession implements HostCaller, PermitHolder {
       enforce: numbers[3 * i + 2] === 1,
     }))
     const answers = this.host.together(parts).flatMap((answer) => {
-      const packed = this.#packed(answer)
+      const packed = this.#packAnswer(answer)
       return [packed.numbers.length, packed.tag, ...packed.numbers]
     })
     this.#writer.add(REPLY.answers, 0, answers)
@@ -206,7 +206,7 @@ export class ClientSession implements HostCaller, PermitHolder {
    * An answer as it is sent, by its tag (`answerTag`) and its numbers. A booking stays here, kept by the host, and its number is
    * sent. That shares a place (`last`) with `nextUnitAt`, which only denials have; 0 if there is neither.
    */
-  #packed(answer: Answer): { readonly tag: number; readonly numbers: readonly number[] } {
+  #packAnswer(answer: Answer): { readonly tag: number; readonly numbers: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer
     const { nextUnitAt, blockedUntil = 0, held, nextEnd = 0 } = answer
     const last = nextUnitAt ?? (booking ? this.host.bookings.keep(booking, now) : 0)

@@ -55,7 +55,7 @@ export class LimitMaker implements OnApplicationShutdown {
   /** Functions that list the limiters that it made and has to close; lists of a function `limits` grow. */
   readonly #made: (() => readonly Limiter[])[] = []
   /** The limiters that parts of `limits` brought. */
-  readonly #brought = new WeakSet<Limiter>()
+  readonly #broughtLimiters = new WeakSet<Limiter>()
   /** The lists that functions `limits` have returned, with what `#partsOf` made of each. */
   readonly #partsOfLists = new WeakMap<object, unknown>()
   /** By options, then the class that counts for itself, then what was decorated; shared limits by the options all along. */
@@ -106,7 +106,7 @@ export class LimitMaker implements OnApplicationShutdown {
    */
   define(options: Options.NamedLimiterOptions): Limiter {
     return this.starting(() => {
-      this.#claim(options.name)
+      this.#claimName(options.name)
       const limiter = createLimiter({ ...this.#ofLimiters, ...options })
       this.#made.push(() => [limiter])
       return limiter
@@ -123,7 +123,7 @@ export class LimitMaker implements OnApplicationShutdown {
   limits(given: Options.RateLimitOptions, owner: object, subject: object, path: string): readonly Limit[] {
     const { limiter, name, limits } = given
     const isShared = name !== undefined || limiter !== undefined || limits !== undefined
-    return this.#once(given, isShared ? given : owner, isShared ? given : subject, () => {
+    return this.#makeOnce(given, isShared ? given : owner, isShared ? given : subject, () => {
       if (limits !== undefined) return this.#several(given)
       if (limiter !== undefined) return [this.#make(given, { limiter: this.#limiterOf(limiter) })]
       return [this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters), name: name ?? path })]
@@ -145,7 +145,7 @@ export class LimitMaker implements OnApplicationShutdown {
     subject: object,
     name: string,
   ): Limit {
-    const [limit] = this.#once(changes.at(-1)!, owner, subject, () => {
+    const [limit] = this.#makeOnce(changes.at(-1)!, owner, subject, () => {
       const { name: knownAs, ...rest } = changes.reduce(withChanges)
       checkNames(OVERRIDE, rest, { what: '@OverrideRateLimit' })
       const { limiter: shared, name: _n, store: _s, ...given } = outer.given
@@ -175,7 +175,7 @@ export class LimitMaker implements OnApplicationShutdown {
    * method that they decorate; or for the options themselves, if all share the limits. The first call makes them by `make`;
    * later calls return the same.
    */
-  #once(options: object, owner: object, subject: object, make: () => readonly Limit[]): readonly Limit[] {
+  #makeOnce(options: object, owner: object, subject: object, make: () => readonly Limit[]): readonly Limit[] {
     const byOwner = getOrMake(this.#limits, options, () => new Map<object, Map<object, readonly Limit[]>>())
     return getOrMake(
       getOrMake(byOwner, owner, () => new Map<object, readonly Limit[]>()),
@@ -225,10 +225,10 @@ export class LimitMaker implements OnApplicationShutdown {
     const guard = createGuard(options, nest, (steps) => new OperationSteps(steps), operationsOfSeveral())
     const { limiter, limiters } = guard
     if (!counted.limiter) {
-      const made = () => limiters.filter((limiter) => !this.#brought.has(limiter))
+      const made = () => limiters.filter((limiter) => !this.#broughtLimiters.has(limiter))
       this.#made.push(made)
       // The limiter of usage has the name of the limiter whose usage it reads.
-      if (!(USAGE in given)) for (const { name } of made()) this.#claim(name)
+      if (!(USAGE in given)) for (const { name } of made()) this.#claimName(name)
     }
     const standsAlone = independent || own.maxWait !== undefined || USAGE in given
     const ofLimit = { guard, limiter, options: guard.options, knownAs: limiter.name, given }
@@ -274,7 +274,7 @@ export class LimitMaker implements OnApplicationShutdown {
   #broughtBy(shared: Limiter | string): Limiter {
     const limiter = this.#limiterOf(shared)
     // What is no limiter gets its error from the guard.
-    if (typeof limiter === 'object' && limiter) this.#brought.add(limiter)
+    if (typeof limiter === 'object' && limiter) this.#broughtLimiters.add(limiter)
     return limiter
   }
 
@@ -289,7 +289,7 @@ export class LimitMaker implements OnApplicationShutdown {
    * Claims a name for one limiter, because two limiters of the same name in one store would share their usage.
    * @throws {PolicyError} INVALID_OPTION if the name is taken.
    */
-  #claim(name: string): void {
+  #claimName(name: string): void {
     const message = `two limiters are named '${name}': rename one, or define it with forFeature and share it`
     if (this.#names.has(name)) throw new PolicyError('INVALID_OPTION', message)
     this.#names.add(name)

@@ -41,6 +41,7 @@ export class Limits implements OnModuleInit {
     this.maker.starting(() => this.#makeAll())
   }
 
+  /** Makes the limits of all controllers, providers and their handlers at the start, so that a wrong option stops the start. */
   #makeAll(): void {
     const scanner = new MetadataScanner()
     // The maker keeps the limits that it makes: they are looked up here to be made now.

@@ -119,6 +119,10 @@ export const nest: Platform<Call, Call> = {
     if (res) onResponseSent(req.raw ?? req, raw ?? res, () => decisions.length > 0 && listener())
   },
   onHungUp: (_call, { res, raw }, listener) => (res ? onConnectionLost(raw ?? res, listener) : () => {}),
+  /**
+   * Resolves when the response to a call has ended.
+   * @throws {PolicyError} INVALID_OPTION for a call that has no response, such as a message of a WebSocket.
+   */
   ended({ kind, res, raw }) {
     if (res) return responseEnded(raw ?? res)
     throw new PolicyError(

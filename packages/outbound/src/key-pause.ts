@@ -57,9 +57,9 @@ export class KeyPause {
       this.#backOffs++
       this.#allowed++
     }
-    const steps = this.#answeredAt === undefined ? 0 : (now - this.#answeredAt) / DOUBLES_MS
-    if (steps > MOST_STEPS) this.#isRecovering = false
-    return this.#isRecovering ? Math.max(this.#allowed, Math.floor(2 ** steps)) - this.#sent : Infinity
+    const doublings = this.#answeredAt === undefined ? 0 : (now - this.#answeredAt) / DOUBLES_MS
+    if (doublings > MOST_STEPS) this.#isRecovering = false
+    return this.#isRecovering ? Math.max(this.#allowed, Math.floor(2 ** doublings)) - this.#sent : Infinity
   }
 
   /**

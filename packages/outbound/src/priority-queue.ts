@@ -109,6 +109,7 @@ export class PriorityQueue<T extends Queued<T>> {
     }
   }
 
+  /** Has two levels of the heap change places. */
   #swap(one: Level<T>, other: Level<T>): void {
     const { place } = one
     this.#put(one, other.place)
@@ -141,6 +142,7 @@ class Level<T extends Queued<T>> {
     this.place = place
   }
 
+  /** Adds a turn of this priority at the end of its tenant's queue, which is made if there is none. */
   add(turn: T): void {
     const { tenant, cost } = turn.terms
     let line = this.lines.get(tenant)

@@ -36,7 +36,7 @@ export class RelayedRequest implements Handler {
    * Runs a step of the request: at once, or, if there are hooks or listeners, in its own AsyncLocalStorage context, as undici reports
    * in that of its connection.
    */
-  readonly #run: (step: () => void) => void
+  readonly #runInCallersContext: (step: () => void) => void
 
   /** Takes a request to undici, which `dispatch` sends when it is its turn, and the handler that gets the response in the end. */
   constructor(
@@ -45,7 +45,8 @@ export class RelayedRequest implements Handler {
     readonly options: DispatchOptions,
     readonly handler: Handler,
   ) {
-    this.#run = settings.hasHooks || settings.queue.events ? inThisContext() : (step) => step()
+    this.#runInCallersContext =
+      settings.hasHooks || settings.queue.events ? inThisContext() : (step) => step()
   }
 
   /**
@@ -102,9 +103,9 @@ export class RelayedRequest implements Handler {
   onRequestUpgrade(_: RequestController, status: number, headers: HeaderValues, socket: unknown): void {
     const reply = replyOf(status, headers, this.#history.at(-1)?.href)
     const isOpen = status === 101 || (status >= 200 && status < 300)
-    this.#run(() => {
-      this.#observe({ ...(isOpen ? ACCEPTED : UNANSWERED), status })
-      this.#end(isOpen ? new BodyEnd(this.settings.settle, reply).used(true) : USED_NOTHING)
+    this.#runInCallersContext(() => {
+      this.#carryOutVerdict({ ...(isOpen ? ACCEPTED : UNANSWERED), status })
+      this.#endTurn(isOpen ? new BodyEnd(this.settings.settle, reply).used(true) : USED_NOTHING)
     })
     this.handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
   }
@@ -130,7 +131,7 @@ export class RelayedRequest implements Handler {
     const carryOut = (verdict: Verdict): void => {
       if (held.isDropped) return
       this.#held = undefined
-      if (this.#observe(verdict)) {
+      if (this.#carryOutVerdict(verdict)) {
         this.#skipped = 0
         this.#skipTimer = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
       } else {
@@ -147,7 +148,7 @@ export class RelayedRequest implements Handler {
     }
     this.#held = held
     const readJson = (): unknown => held.json(reply.header('content-encoding'))
-    this.#run(() => {
+    this.#runInCallersContext(() => {
       try {
         const verdict = this.#request.verdictOn(reply, this.#turn!.attempt, readJson)
         if ('answer' in verdict) carryOut(verdict)
@@ -178,8 +179,8 @@ export class RelayedRequest implements Handler {
    */
   onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
     if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))
-    if (this.#skipped !== undefined) return this.#run(() => this.#sendAgain())
-    this.#end(this.#body?.used(true))
+    if (this.#skipped !== undefined) return this.#runInCallersContext(() => this.#sendAgain())
+    this.#endTurn(this.#body?.used(true))
     this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
@@ -191,18 +192,18 @@ export class RelayedRequest implements Handler {
     const held = this.#held
     if (held && !this.#controller.signal.aborted)
       return held.fail(() => this.onResponseError(controller, error))
-    this.#run(() => {
+    this.#runInCallersContext(() => {
       held?.drop()
       this.#held = undefined
       if (this.#skipped !== undefined) return this.#sendAgain()
       if (!this.#isJudged) this.settings.queue.events?.ended(this.#turn!, false, { error })
-      this.#end(this.#body?.used(false))
+      this.#endTurn(this.#body?.used(false))
       this.#fail(error)
     })
   }
 
   /** Has the queue carry out the verdict, and reports the end of the attempt. Returns whether the request is to be sent again. */
-  #observe(verdict: Verdict): boolean {
+  #carryOutVerdict(verdict: Verdict): boolean {
     const { queue } = this.settings
     const again = queue.carryOutVerdict(this.#turn!, verdict)
     this.#isJudged = true
@@ -213,7 +214,7 @@ export class RelayedRequest implements Handler {
   /** Sends the request again at its next turn. That wait begins before this attempt ends; otherwise the queue would be idle. */
   #sendAgain(): void {
     const turn = this.settings.queue.next(this.#request.terms, this.#turn)
-    this.#end(USED_NOTHING)
+    this.#endTurn(USED_NOTHING)
     this.#send(turn).catch(() => {})
   }
 
@@ -223,7 +224,7 @@ export class RelayedRequest implements Handler {
   }
 
   /** Ends the attempt, with its permit and its reservation, and stops the timer of a response that is skipped. */
-  #end(used?: Used): void {
+  #endTurn(used?: Used): void {
     clearTimeout(this.#skipTimer)
     this.#turn?.returned(used)
   }

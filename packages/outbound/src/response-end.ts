@@ -27,7 +27,7 @@ export function untilEnd(response: Response, ended: Ended, seen?: (piece: Uint8A
   }
   const SameClass = response.constructor as typeof Response
   const observedBody = observed(body, end, seen)
-  const copy = posingAs(response, new SameClass(observedBody, { headers: response.headers }))
+  const copy = disguisedAs(response, new SameClass(observedBody, { headers: response.headers }))
   // Not the response: its body and its clones can be read without it.
   unread.register(observedBody, ended, ended)
   return copy
@@ -123,9 +123,10 @@ export function isNodeStream(value: unknown): value is NodeStream {
  * Gives `copy` the properties of `response` that the constructor of responses cannot set (the URL, for example) or may refuse (a
  * status of 999), and returns it. Its method `clone` makes clones that have these properties too.
  */
-function posingAs(response: Response, copy: Response): Response {
+function disguisedAs(response: Response, copy: Response): Response {
   const { url, redirected, type, status, statusText, ok } = response
-  const clone = (): Response => posingAs(response, (Object.getPrototypeOf(copy) as Response).clone.call(copy))
+  const clone = (): Response =>
+    disguisedAs(response, (Object.getPrototypeOf(copy) as Response).clone.call(copy))
   for (const [name, value] of Object.entries({ url, redirected, type, status, statusText, ok, clone })) {
     Object.defineProperty(copy, name, { value, configurable: true })
   }

@@ -69,18 +69,19 @@ export function limitsFrom<Req>(
   options?: LimitsFromOptions<Req>,
 ): () => LimitsOfFile<Req>
 export function limitsFrom<Req>(file: PolicySource, options?: LimitsFromOptions<Req>): LimitsOfFile<Req>
+/* Both forms: the limits of a file, or of a file that is watched a function that returns those of its latest version. */
 export function limitsFrom<Req>(
   file: PolicySource | PoliciesInForce,
   options: LimitsFromOptions<Req> = {},
 ): LimitsOfFile<Req> | (() => LimitsOfFile<Req>) {
   if (!isWatched(file)) return limitsOf(readSource(file), options)
   file.require(Object.keys(options.fields ?? {}))
-  let known: ReadPolicies | undefined
+  let lastVersion: ReadPolicies | undefined
   let limits: LimitsOfFile<Req> = []
   return () => {
     const { current } = file
-    if (current !== known) limits = limitsOf(current, options)
-    known = current
+    if (current !== lastVersion) limits = limitsOf(current, options)
+    lastVersion = current
     return limits
   }
 }

@@ -99,7 +99,7 @@ class WatchedPolicies implements PoliciesInForce {
     this.#every = every
     if (onChange) this.#listeners.on('onChange', onChange)
     if (onError) this.#listeners.on('onError', onError)
-    this.#first = this.#look(true)
+    this.#first = this.#readSource(true)
     this.#first.catch(() => {}) // who does not wait for it gets the report
   }
 
@@ -158,7 +158,7 @@ class WatchedPolicies implements PoliciesInForce {
    * next read begins a beat after this one has ended, however long it takes.
    * @throws {Error} of a read that fails and {PolicyError} of a text that is refused, which are reported too.
    */
-  async #look(isFirst = false): Promise<void> {
+  async #readSource(isFirst = false): Promise<void> {
     const startedAt = performance.now()
     try {
       const before = this.#last
@@ -179,9 +179,10 @@ class WatchedPolicies implements PoliciesInForce {
     }
   }
 
+  /** Reads the source again after the option `every`, unless it is closed by then. */
   #wait(): void {
     if (this.#isClosed) return
-    this.#timer = setTimeout(() => void this.#look().catch(() => {}), this.#every)
+    this.#timer = setTimeout(() => void this.#readSource().catch(() => {}), this.#every)
     this.#timer.unref()
   }
 
@@ -227,14 +228,18 @@ const CHUNK_BYTES = 16 * 1024
 async function textOf(source: WatchedSource): Promise<string> {
   if (typeof source === 'function') {
     const file = await source()
-    return bounded(Buffer.from(typeof file === 'string' ? file : JSON.stringify(file)))
+    return decodedText(Buffer.from(typeof file === 'string' ? file : JSON.stringify(file)))
   }
   // One byte beyond the bound, so that a file that grows without end is not read to its end.
   const chunks = createReadStream(source, { end: MOST_BYTES, highWaterMark: CHUNK_BYTES })
-  return bounded(Buffer.concat(await chunks.toArray()))
+  return decodedText(Buffer.concat(await chunks.toArray()))
 }
 
-function bounded(bytes: Uint8Array): string {
+/**
+ * The text in the bytes of a policy file.
+ * @throws {PolicyError} INVALID_OPTION for more than 1 MB; {TypeError} for bytes that are no UTF-8.
+ */
+function decodedText(bytes: Uint8Array): string {
   if (bytes.length > MOST_BYTES)
     throw new PolicyError('INVALID_OPTION', 'the policy file is larger than 1 MB')
   return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

@@ -95,7 +95,7 @@ export class KeptPermits {
       else if (step === 'renew' && !this.#heldBy(semaphore, ticket) && this.#held.length < limit)
         this.#hold(semaphore, ticket, now + lease)
     }
-    if (!isGrace) this.#serve(isTaking ? limit : 0, now)
+    if (!isGrace) this.#grantToWaiting(isTaking ? limit : 0, now)
     return tickets.map((ticket) => {
       let held = this.#heldBy(semaphore, ticket)
       if (!held && this.#isWaiting(semaphore, ticket)) return 'waiting'
@@ -146,7 +146,7 @@ export class KeptPermits {
    * get one, and the walk ends. `widest` includes `limit`, that of a call that is about to take a permit (0 for none): it may take
    * one only when the queue is empty. A new permit lasts for CLAIM_US, the time in which its holder has to notice it.
    */
-  #serve(limit: number, now: number): void {
+  #grantToWaiting(limit: number, now: number): void {
     const widest = Math.max(limit, ...this.#waiters.map((each) => each.limit))
     for (const { semaphore, ticket } of this.#line) {
       if (this.#held.length >= widest) return

@@ -73,33 +73,41 @@ async function writeRecord(rows: StateRows, values: readonly string[]): Promise<
   throw keepsNothing(rows.table, true)
 }
 
-/** The parameters of WRITE. */
+/** The nine parameters of WRITE for a record. One without a text is removed: its row stays for a day, to tell readers. */
 function valuesOf({ id, text, until, life, most }: NewRecord, clock: string): readonly string[] {
+  const isRemoval = text === ''
+  const appliedAt = Buffer.alloc(8)
   const state = Buffer.concat([
-    Buffer.from([text === '' ? 0 : 1]),
-    Buffer.alloc(8),
+    Buffer.from([isRemoval ? 0 : 1]),
+    appliedAt,
     Buffer.from(JSON.stringify([id, text])),
   ])
-  const [range, group] = [rowIdOf(id).slice(0, 16), [id.slice(0, id.indexOf('\n') + 1)]]
+  const rowId = rowIdOf(id)
+  const beginningOfGroup = rowId.slice(0, 16)
+  const group = id.slice(0, id.indexOf('\n') + 1)
   return [
-    rowIdOf(id),
+    rowId,
     state.toString('hex'),
     `${Math.floor(until)}`,
-    `${text === '' ? A_DAY : Math.floor(life)}`,
+    `${isRemoval ? A_DAY : Math.floor(life)}`,
     clock,
-    `${text === '' ? 0 : most}`,
-    range.padEnd(32, '0'),
-    range.padEnd(32, 'f'),
-    Buffer.from(JSON.stringify(group).slice(0, -2)).toString('hex'),
+    `${isRemoval ? 0 : most}`,
+    beginningOfGroup.padEnd(32, '0'),
+    beginningOfGroup.padEnd(32, 'f'),
+    // As the JSON of each record of the group begins.
+    Buffer.from(JSON.stringify([group]).slice(0, -2)).toString('hex'),
   ]
 }
 
+/** The id of the row of a record: what all records have in common, then hashes of its group and of its own id. */
 function rowIdOf(id: string): string {
-  const part = (of: string, digits: number): string =>
-    hash('sha256', Buffer.from(of, 'utf16le'), 'hex').slice(0, digits)
-  return PREFIX + part(id.slice(0, id.indexOf('\n')), 4) + part(id, 16)
+  const hashOf = (text: string, digits: number): string =>
+    hash('sha256', Buffer.from(text, 'utf16le'), 'hex').slice(0, digits)
+  const group = id.slice(0, id.indexOf('\n'))
+  return PREFIX + hashOf(group, 4) + hashOf(id, 16)
 }
 
+/** Reads a record back from its row; its bytes are those of `valuesOf`. */
 function recordOf([version, until, hex]: Row): StoredRecord {
   const state = Buffer.from(hex!, 'hex')
   const [id, text] = JSON.parse(state.toString('utf8', 9)) as [string, string]

@@ -18,7 +18,7 @@ export class NoLogError extends Error {
 }
 
 /** The format of one source. */
-export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing' | 'isRead'>
+export type Detected = Omit<ReturnType<typeof scoreOf>, 'score' | 'missing' | 'isRead'>
 
 /**
  * Finds the format of a log by `sample`, its first lines. Every format is tried inside every wrapper, such as the JSON of
@@ -36,7 +36,7 @@ export function detect(source: string, sample: readonly string[], options: ReadO
   for (const part of [...partsOfConditions, ...furtherNeeds]) neededParts.add(part)
   if (trustProxy) neededParts.add('forwarded')
   const formats = FORMATS.filter((format) => name === undefined || format.name === name)
-  let best: ReturnType<typeof scored> | undefined
+  let best: ReturnType<typeof scoreOf> | undefined
   const plain = sample.map(withoutColours)
   for (const [i, wrapper] of wrappers().entries()) {
     const inner = plain.map((line) => withoutColours(wrapper.unwrap(line) ?? '')).filter(Boolean)
@@ -44,7 +44,7 @@ export function detect(source: string, sample: readonly string[], options: ReadO
     for (const format of formats) {
       const open = () => format.open(new TimeReader(), inner, options)
       // A wrapper keeps the part of a line that is not whole yet, and a format half of a call, so the log gets new ones.
-      const candidate = scored(open, wrappers()[i]!, inner, [...neededParts], options)
+      const candidate = scoreOf(open, wrappers()[i]!, inner, [...neededParts], options)
       if (candidate.score > (best?.score ?? 0)) best = candidate
     }
   }
@@ -56,7 +56,7 @@ export function detect(source: string, sample: readonly string[], options: ReadO
 
 /** Advice for the error about a log that cannot be read: which parts it lacks by its `best` reading, and which flags would help. */
 function adviceOn(
-  best: ReturnType<typeof scored> | undefined,
+  best: ReturnType<typeof scoreOf> | undefined,
   sample: readonly string[],
   options: ReadOptions,
 ): string {
@@ -91,7 +91,7 @@ function hasNames(sample: readonly string[], options: ReadOptions): boolean {
  * little for each line of the format; without any time, only that little. `missing` are the needed parts that no line has. Also
  * returns what is known of the log then: the unit of its times, and whether calls have durations and a status.
  */
-function scored(
+function scoreOf(
   open: () => Format,
   wrapper: Wrapper,
   lines: readonly string[],

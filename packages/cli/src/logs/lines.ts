@@ -42,13 +42,14 @@ export class LineSplitter {
     this.#isDropping = false
     const end = bytes.lastIndexOf(NEWLINE) + 1
     const lines: LogLine[] = []
-    if (end > start) {
+    const hasLineEnd = end > start
+    if (hasLineEnd) {
       // Only the line that began in `#rest` is copied, and not all bytes.
-      const next = this.#rest.length > 0 ? bytes.indexOf(NEWLINE, start) + 1 : start
-      this.#cut(joined(this.#rest, bytes.subarray(start, next)), lines)
-      this.#cut(bytes.subarray(next, end), lines)
+      const firstEnd = this.#rest.length > 0 ? bytes.indexOf(NEWLINE, start) + 1 : start
+      this.#addLinesIn(joined(this.#rest, bytes.subarray(start, firstEnd)), lines)
+      this.#addLinesIn(bytes.subarray(firstEnd, end), lines)
     }
-    this.#rest = end > start ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(start, end)))
+    this.#rest = hasLineEnd ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(start, end)))
     if (this.#rest.length > LONGEST) {
       lines.push(refused('longer than 256 KiB', this.#decoder.decode(this.#rest.subarray(0, QUOTED))))
       this.#rest = EMPTY
@@ -61,11 +62,11 @@ export class LineSplitter {
   end(): LogLine[] {
     const rest = this.#rest
     this.#rest = EMPTY
-    return this.#cut(rest, [])
+    return this.#addLinesIn(rest, [])
   }
 
   /** Adds the lines in bytes to `lines`, without line ends, and returns them. A line is refused if it is too long or has NUL bytes. */
-  #cut(bytes: Uint8Array, lines: LogLine[]): LogLine[] {
+  #addLinesIn(bytes: Uint8Array, lines: LogLine[]): LogLine[] {
     const text = this.#decoder.decode(bytes)
     const hasNul = NUL.test(text) // in the bytes this would take ten times as long
     for (let from = 0; from < text.length;) {

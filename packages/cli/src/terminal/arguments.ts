@@ -27,7 +27,7 @@ export function marked(arg: string): string {
 export const unmarked = (arg: unknown): string => String(arg).replaceAll(MARK, '')
 
 /** The texts that were given for an option, without their marks, in order; none if it was not given. */
-export function textsOf(given: Given, name: string): readonly string[] {
+export function optionTexts(given: Given, name: string): readonly string[] {
   return [given[name] ?? []].flat().map(unmarked)
 }
 

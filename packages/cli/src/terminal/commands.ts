@@ -3,12 +3,12 @@ import * as policies from '@sluice/policies'
 import { openSync, writeSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import * as logs from '../index.js'
-import { flagOf, type Given, quoted, STDIN, STDIN_TWICE, textsOf, usageError } from './arguments.js'
+import { flagOf, type Given, quoted, STDIN, STDIN_TWICE, optionTexts, usageError } from './arguments.js'
 import { parseFailIf } from './fail-if.js'
 import { asJson, bold, type TextLine, print } from './door.js'
 import { bytesOf, FileShelf, refuseOverwriting, sourcesOf } from './files.js'
 import type { Run } from './main.js'
-import { maxUnreadOf, readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
+import { maxUnreadOf, readOptionsOf, selectorOf, suggestOptionsOf, optionOf } from './options.js'
 import { count, pageOf, percent } from './page.js'
 import { LARGEST, linesOf, withoutErrors } from './policy-files.js'
 import { printReplay } from './print-replay.js'
@@ -34,7 +34,7 @@ export const suggest: Run = async (paths, given, signal) => {
  */
 function replayCommand(paths: readonly string[], given: Given): string {
   const options = ['cost', 'callers', 'trustProxy', 'format', 'field', 'skew', 'maxUnread'].flatMap((name) =>
-    textsOf(given, name).flatMap((text) => [flagOf(name), text]),
+    optionTexts(given, name).flatMap((text) => [flagOf(name), text]),
   )
   const hashing = given['hashKeys'] === true ? ['--hash-keys'] : []
   const words = [...(paths.length > 0 ? paths : [STDIN]), 'policies.json', ...options, ...hashing]
@@ -49,15 +49,15 @@ function replayCommand(paths: readonly string[], given: Given): string {
  */
 export const replay: Run = async (files, given, signal) => {
   if (files.length === 0) throw usageError(`replay needs a policy file ${EXAMPLE}`)
-  const conditions = textsOf(given, 'failIf').map((text) => ({ text, holds: parseFailIf(text) }))
-  const againstText = valueOf(given, 'against', String)
+  const conditions = optionTexts(given, 'failIf').map((text) => ({ text, holds: parseFailIf(text) }))
+  const againstText = optionOf(given, 'against', String)
   const isAgainstLog = againstText === 'log'
   // Without a log among the files, the log is stdin.
   if (files.length === 1 && [files[0], againstText].includes(STDIN)) throw usageError(STDIN_TWICE)
   const againstPaths = againstText === undefined || isAgainstLog ? [] : [againstText]
   refuseOverwriting([...(files.length === 1 ? [STDIN] : []), ...files, ...againstPaths], given)
   const [file, againstFile] = await withoutErrors([files.at(-1)!, ...againstPaths], signal, EXAMPLE)
-  const plan = valueOf(given, 'plan', String)
+  const plan = optionOf(given, 'plan', String)
   refuseUnknownPlan(plan, file!.limiters)
   const limiters = ofPlan(file!.limiters, plan)
   const against = isAgainstLog ? 'log' : againstFile && ofPlan(againstFile.limiters, plan)
@@ -73,7 +73,7 @@ export const replay: Run = async (files, given, signal) => {
   const needs = isAgainstLog ? ['status'] : []
   const readOptions = { ...readOptionsOf(given, selectors, signal), needs }
   const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), readOptions)
-  const out = valueOf(given, 'out', (path) => openSync(path, 'w'))
+  const out = optionOf(given, 'out', (path) => openSync(path, 'w'))
   /** Writes one decision to the file of --out, as a line of JSON. */
   const write: logs.LogReplayOptions['onDecision'] = (time, limiter, { keys, cost }, decision) => {
     const { allowed, policy, remaining, retryAfterMs } = decision
@@ -108,7 +108,7 @@ const ofPlan = (limiters: readonly policies.ReadLimiter[], plan = ''): readonly 
  * @throws {Error} for an --against file that is faulty, after the report on the file itself is printed.
  */
 export const check: Run = async ([path = STDIN], given, signal) => {
-  const againstPaths = textsOf(given, 'against')
+  const againstPaths = optionTexts(given, 'against')
   refuseOverwriting([path, ...againstPaths], given)
   const file = policies.readPolicies(await textOf(bytesOf(path, signal, LARGEST)))
   let againstError: Error | undefined
@@ -117,7 +117,7 @@ export const check: Run = async ([path = STDIN], given, signal) => {
     return []
   })
   const losses = againstFiles.flatMap((againstFile) => policies.changesAgainst(file, againstFile))
-  const inApp = valueOf(given, 'for', appOnly) ? policies.problemsInApp(file) : []
+  const inApp = optionOf(given, 'for', appOnly) ? policies.problemsInApp(file) : []
   const problems = [...file.errors, ...inApp, ...policies.smellsOf(file), ...losses]
   const errors = problems.filter(({ severity }) => severity === 'error').length
   const smells = problems.length - errors

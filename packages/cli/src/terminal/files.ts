@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { LogSource, Shelf } from '../index.js'
-import { type Given, STDIN, textsOf, usageError } from './arguments.js'
+import { type Given, STDIN, optionTexts, usageError } from './arguments.js'
 import { show } from './door.js'
 
 /** The bytes of a file, or of stdin for the path `-`. Of a file nothing behind the byte `end` is read. */
@@ -17,7 +17,7 @@ export function bytesOf(path: string, signal: AbortSignal, end = Infinity): Read
  * @throws {UsageError}
  */
 export function refuseOverwriting(inputs: readonly string[], given: Given): void {
-  const written = [placeOf(1), ...textsOf(given, 'out').map(placeOf)].filter(Boolean)
+  const written = [placeOf(1), ...optionTexts(given, 'out').map(placeOf)].filter(Boolean)
   const both = inputs.find((path) => written.includes(placeOf(path === STDIN ? 0 : path)))
   if (both !== undefined) throw usageError(`'${both}' is read, so it cannot be written`)
 }

@@ -7,10 +7,10 @@ import { type ActRequest, explained, planAct } from '../acts/act.js'
 import { type KnownLimits, postedLimits } from '../acts/known-limits.js'
 import { openStore } from '../acts/open-store.js'
 import { keyOf, type LeftAlone, Site } from '../acts/site.js'
-import { flagOf, type Given, quoted, textsOf, usageError } from './arguments.js'
+import { flagOf, type Given, quoted, optionTexts, usageError } from './arguments.js'
 import { asJson, bold, faint, harmless, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
-import { number, valueOf } from './options.js'
+import { number, optionOf } from './options.js'
 import { count, pageOf, shown, table, wrapped } from './page.js'
 import { withoutErrors } from './policy-files.js'
 
@@ -28,11 +28,11 @@ export const why: Run = async ([text], given, signal) => {
   if (given['id'] !== undefined && given['limiter'] !== undefined)
     throw usageError('--id and --limiter exclude each other: an id is of one limiter')
   return onStore(given, signal, async (site) => {
-    const cost = valueOf(given, 'cost', (units) => number(units, 0, 2 ** 31)) ?? 1
-    const plan = valueOf(given, 'plan', String)
+    const cost = optionOf(given, 'cost', (units) => number(units, 0, 2 ** 31)) ?? 1
+    const plan = optionOf(given, 'plan', String)
     if (plan !== undefined && !site.limits.some(({ plans }) => plans?.has(plan)))
       throw usageError(`no limiter here has a plan '${plan}'`)
-    const id = valueOf(given, 'id', (urn) => urn.replace(/^urn:sluice:denial:/, ''))
+    const id = optionOf(given, 'id', (urn) => urn.replace(/^urn:sluice:denial:/, ''))
     const left: LeftAlone = new Map()
     const found = id === undefined ? undefined : await findById(id, site, left, signal)
     if (typeof found === 'string') {
@@ -58,7 +58,7 @@ export const why: Run = async ([text], given, signal) => {
 /** The command that would let the caller pass, with the options by which this command found its store and limiters. */
 function cureLine(cure: keyof typeof CURES, key: string, limiter: string, given: Given): TextLine {
   const command = CURES[cure](option('key', asGiven(key)))
-  const place = PLACE.flatMap((name) => textsOf(given, name).map((value) => option(name, value)))
+  const place = PLACE.flatMap((name) => optionTexts(given, name).map((value) => option(name, value)))
   const store = given['store'] === undefined ? [] : ['--store ...']
   const words = ['  sluice', command, option('limiter', limiter), ...place, ...store, '--reason ...']
   return faint(words.join(' '))
@@ -84,7 +84,7 @@ const CURES = {
 /** The command `sluice top`: prints the keys with most denials of each limiter, as processes have posted them. */
 export const top: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
-    const named = valueOf(given, 'limiter', String)
+    const named = optionOf(given, 'limiter', String)
     const names = named === undefined ? site.limits.map(({ name }) => name) : [named]
     if (names.length === 0)
       throw usageError('no process posts top keys: name a limiter by --policies or --limiter')
@@ -112,7 +112,7 @@ export const top: Run = (_, given, signal) =>
 export const blocked: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
     const left: LeftAlone = new Map()
-    const named = valueOf(given, 'limiter', String)
+    const named = optionOf(given, 'limiter', String)
     const rows = []
     for await (const row of site.blocked(left, signal, named)) show(`${count(rows.push(row), 'blocked key')}`)
     const cells = rows.map(({ limiter, key, until, isRecorded, ...words }): ListedRow => {
@@ -130,7 +130,7 @@ export const blocked: Run = (_, given, signal) =>
 export const overrides: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
     const left: LeftAlone = new Map()
-    const named = valueOf(given, 'limiter', String)
+    const named = optionOf(given, 'limiter', String)
     const dateOf = (us: number): Date => new Date(us / 1000)
     const rows = (await site.records(left))
       .filter(({ limiter }) => named === undefined || limiter === named)
@@ -193,13 +193,13 @@ function actCommand(name: Exclude<ActRequest['act'], 'remove'>): Run {
 function actRequestOf(name: Exclude<ActRequest['act'], 'remove'>, given: Given): ActRequest {
   const isRemoval = given['remove'] === true
   const act = isRemoval ? 'remove' : name
-  const reason = valueOf(given, 'reason', String)
-  const duration = valueOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
+  const reason = optionOf(given, 'reason', String)
+  const duration = optionOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
   const isTimed = act === 'block' || act === 'exempt'
   if (reason === undefined) throw usageError(`${name} needs --reason, as in --reason 'ticket 42'`)
   if (isTimed && duration === undefined) throw usageError(`${name} needs --for, as in --for 1h`)
   if (isRemoval && duration !== undefined) throw usageError('--for and --remove exclude each other')
-  const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
+  const by = optionOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
   return { act, duration, reason, by }
 }
 
@@ -227,12 +227,12 @@ async function onStore(
   run: (site: Site) => Promise<number>,
 ): Promise<number> {
   const { SLUICE_STORE } = process.env
-  const url = valueOf(given, 'store', String) ?? SLUICE_STORE
+  const url = optionOf(given, 'store', String) ?? SLUICE_STORE
   if (!url) throw usageError('name the store by --store redis://... or postgres://..., or in SLUICE_STORE')
-  const path = valueOf(given, 'policies', String)
+  const path = optionOf(given, 'policies', String)
   const [file] = path === undefined ? [] : await withoutErrors([path], signal, 'behind --policies')
-  const groups = valueOf(given, 'groups', (text) => number(text, 2, 1024))
-  const texts = ['prefix', 'table', 'schema'].map((name) => [name, valueOf(given, name, String)] as const)
+  const groups = optionOf(given, 'groups', (text) => number(text, 2, 1024))
+  const texts = ['prefix', 'table', 'schema'].map((name) => [name, optionOf(given, name, String)] as const)
   const storeSettings = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
   const opened = await openStore(url, { ...storeSettings, ...(groups !== undefined && { groups }) })
   const closeAndThrow = (error: unknown) => opened.close().then(() => Promise.reject(error))
@@ -269,8 +269,8 @@ interface Target {
  * @throws {UsageError} if no limiter is left, with the reasons.
  */
 function targetsOf(site: Site, text: string | undefined, given: Given): Target[] {
-  const givenKey = valueOf(given, 'key', keyIn)
-  const named = valueOf(given, 'limiter', String)
+  const givenKey = optionOf(given, 'key', keyIn)
+  const named = optionOf(given, 'limiter', String)
   const limits = site.limits.filter(({ name }) => named === undefined || name === named)
   const known = site.limits.map(({ name }) => `'${name}'`).join(', ')
   if (known === '') throw usageError('no process posts its limits: name them by --policies')

@@ -4,11 +4,11 @@ import { algorithms } from '@sluice/core/store'
 import { type AlgorithmName, capacityOption, parseBy, parseWhere } from '@sluice/policies'
 import { FORMAT_NAMES, type ReadOptions, type Selector, type SuggestOptions } from '../index.js'
 import { FIELD_NAMES } from '../logs/json-format.js'
-import { type Given, textsOf, usageError } from './arguments.js'
+import { type Given, optionTexts, usageError } from './arguments.js'
 
 /** The value of the option `name`: the text given for it, as `parse` reads it. Undefined if none was given. */
-export function valueOf<T>(given: Given, name: string, parse: (text: string) => T): T | undefined {
-  const [text] = textsOf(given, name)
+export function optionOf<T>(given: Given, name: string, parse: (text: string) => T): T | undefined {
+  const [text] = optionTexts(given, name)
   return text === undefined ? undefined : parse(text)
 }
 
@@ -44,7 +44,7 @@ function oneOf<T extends string>(text: string, values: readonly T[]): T {
  * calls, by address.
  */
 export function selectorOf(given: Given): Selector {
-  return { by: valueOf(given, 'by', parseBy), where: valueOf(given, 'where', parseWhere) }
+  return { by: optionOf(given, 'by', parseBy), where: optionOf(given, 'where', parseWhere) }
 }
 
 /**
@@ -58,7 +58,7 @@ export function readOptionsOf(
   signal: AbortSignal,
 ): ReadOptions {
   const fields: Record<string, string> = {}
-  for (const text of textsOf(given, 'field')) {
+  for (const text of optionTexts(given, 'field')) {
     const [, name = '', path = ''] = /^(\w+)=(.+)$/.exec(text) ?? []
     const isNew = FIELD_NAMES.includes(name) && !(name in fields)
     fields[name] = checked(text, path, isNew, `NAME=PATH, once for each of ${FIELD_NAMES.join(', ')}`)
@@ -66,18 +66,18 @@ export function readOptionsOf(
   return {
     selectors,
     signal,
-    cost: valueOf(given, 'cost', (text) => checked(text, text, /^field:./.test(text), 'field:PATH')),
-    format: valueOf(given, 'format', (text) => oneOf(text, FORMAT_NAMES)),
+    cost: optionOf(given, 'cost', (text) => checked(text, text, /^field:./.test(text), 'field:PATH')),
+    format: optionOf(given, 'format', (text) => oneOf(text, FORMAT_NAMES)),
     fields,
-    callers: valueOf(given, 'callers', (text) => oneOf(text, ['addresses', 'names'])),
-    trustProxy: valueOf(given, 'trustProxy', (text) => number(text, 0, 100)),
-    skewMs: valueOf(given, 'skew', (text) => parseDuration(text, '--skew', { least: 0 })),
+    callers: optionOf(given, 'callers', (text) => oneOf(text, ['addresses', 'names'])),
+    trustProxy: optionOf(given, 'trustProxy', (text) => number(text, 0, 100)),
+    skewMs: optionOf(given, 'skew', (text) => parseDuration(text, '--skew', { least: 0 })),
   }
 }
 
 /** How many percent of the lines that look like calls may be unread without a warning (--max-unread). */
 export const maxUnreadOf = (given: Given): number =>
-  valueOf(given, 'maxUnread', (text) => number(text, 0, 100, false)) ?? 1
+  optionOf(given, 'maxUnread', (text) => number(text, 0, 100, false)) ?? 1
 
 /**
  * The options of `sluice suggest` from the command line's flags, with their defaults. `limits` is undefined for 'auto':
@@ -86,9 +86,9 @@ export const maxUnreadOf = (given: Given): number =>
  */
 export function suggestOptionsOf(given: Given): SuggestOptions {
   const names = Object.keys(algorithms) as readonly AlgorithmName[]
-  const algorithm = valueOf(given, 'algorithm', (text) => oneOf(text, names)) ?? 'slidingLog'
+  const algorithm = optionOf(given, 'algorithm', (text) => oneOf(text, names)) ?? 'slidingLog'
   const usual = 'every' in algorithms[algorithm].options ? '1d,7d,30d' : '1s,10s,1m,10m,1h,1d'
-  const windows = valueOf(given, 'windows', String) ?? usual
+  const windows = optionOf(given, 'windows', String) ?? usual
   if (given['burst'] !== undefined && capacityOption(algorithm) === undefined)
     throw usageError(
       `--burst is for ${names.filter((name) => capacityOption(name)).join(', ')}: ${algorithm} has none`,
@@ -96,9 +96,9 @@ export function suggestOptionsOf(given: Given): SuggestOptions {
   const limitsIn = (text: string) => text.split(',').map((limit) => number(limit, 1, 1e10))
   return {
     windows: [...new Set(windows.split(','))].map((window) => parseDuration(window, '--windows')),
-    limits: valueOf(given, 'limits', (text) => (text === 'auto' ? undefined : limitsIn(text))),
+    limits: optionOf(given, 'limits', (text) => (text === 'auto' ? undefined : limitsIn(text))),
     algorithm,
-    burst: valueOf(given, 'burst', (text) => number(text, 1, 2 ** 31)),
-    untouched: valueOf(given, 'untouched', (text) => number(text, 0, 100, false)) ?? 99.9,
+    burst: optionOf(given, 'burst', (text) => number(text, 1, 2 ** 31)),
+    untouched: optionOf(given, 'untouched', (text) => number(text, 0, 100, false)) ?? 99.9,
   }
 }

@@ -27,7 +27,7 @@ export function decideTogether<T>(
   open = openPart,
 ): MaybePromise<T> {
   const call = new TogetherCall(given, combine, open)
-  const unread = call.haveRules ? call.unread() : undefined
+  const unread = call.mayBeOverridden ? call.unread() : undefined
   if (unread) return decideOnceRead(unread, given, combine, open)
   if (call.parts.length === 1) return decideOne(call, given[0]!)
   const { asked } = call
@@ -88,7 +88,7 @@ export class TogetherCall<T> {
   /** The parts that stores are asked about: those whose keys are not exempt. */
   readonly asked: readonly LimiterPart[]
   /** Whether overrides may concern a part, or the first read of records does. */
-  readonly haveRules: boolean
+  readonly mayBeOverridden: boolean
 
   /**
    * Makes a part, a key with its state, of each `given` key by `open`. A key that is named again with the same limiter and list
@@ -103,19 +103,19 @@ export class TogetherCall<T> {
     // Lists have their length from the beginning: one that grows takes room for 17 with its first entry.
     const places = Array<LimiterPart>(given.length)
     let areTwins = false
-    let haveRules = false
+    let mayBeOverridden = false
     for (let i = 0; i < given.length; i++) {
       const part = open(given[i]!)
       const twin = earlierPartOfKey(part, places, i)
       if (twin) twin.cost = checkCost(twin.cost + part.cost, 'the sum of the costs of a key')
       areTwins ||= twin !== undefined
-      haveRules ||= part.hasRules
+      mayBeOverridden ||= part.mayBeOverridden
       places[i] = twin ?? part
     }
     this.parts = areTwins ? [...new Set(places)] : places
     this.places = places
-    this.haveRules = haveRules
-    this.asked = haveRules ? this.parts.filter(({ set }) => !set.exempt) : this.parts
+    this.mayBeOverridden = mayBeOverridden
+    this.asked = mayBeOverridden ? this.parts.filter(({ set }) => !set.exempt) : this.parts
   }
 
   /** A promise that resolves when a limiter that has yet to read its records has read them; undefined if all have. */

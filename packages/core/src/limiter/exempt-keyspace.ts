@@ -12,6 +12,7 @@ export class ExemptKeyspace implements Keyspace {
     private readonly store: Store,
   ) {}
 
+  /** Lets every call of an exempt key pass, without a charge. */
   decide(_ask: Ask): Answer {
     const now = this.store.now()
     const nothing = { reason: undefined, parts: undefined, booking: undefined }

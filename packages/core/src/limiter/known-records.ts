@@ -24,7 +24,7 @@ export class LimiterRecords {
   /** The overrides in force, by key as stores keep it. */
   readonly #overrides = new Map<string, OverrideInForce>()
   /** Whether calls have to look for overrides of their keys, or to wait for the first read of records. */
-  rules: boolean
+  mayHaveOverrides: boolean
   readonly listeners = new Set<RecordListener>()
   /** A bit for each hash of a key that has had an override: a look into a large map costs half of a decision in memory. */
   #marks = new Int32Array(0)
@@ -32,7 +32,7 @@ export class LimiterRecords {
   #ending = ''
 
   constructor(readonly known: KnownRecords | undefined) {
-    this.rules = known?.isRead === false
+    this.mayHaveOverrides = known?.isRead === false
   }
 
   /**
@@ -65,7 +65,7 @@ export class LimiterRecords {
 
   /** Has calls look for overrides where there are any, or where the first read is to be waited for. */
   look(): void {
-    this.rules = !this.known!.isRead || this.#overrides.size > 0
+    this.mayHaveOverrides = !this.known!.isRead || this.#overrides.size > 0
   }
 
   /** Marks a key, and all others anew where it does not have their ending. */
@@ -143,7 +143,7 @@ export class KnownRecords {
   readonly #byId = new Map<string, KeyRecord>()
   readonly #byLimiter = new Map<string, LimiterRecords>()
   /** Ids of records that have decided calls or have ended, which the next read reports. */
-  readonly #seen = new Set<string>()
+  readonly #toReport = new Set<string>()
   /** Those that the latest read reports, until it has its answer. */
   #sent: readonly string[] = []
   /** Records that have ended on this process's clock, and perhaps not on the store's, until the next answer shows it. */
@@ -194,6 +194,7 @@ export class KnownRecords {
     for (const records of this.#byLimiter.values()) records.look()
   }
 
+  /** What is known of the keys of the limiters of one name; empty at first. */
   #recordsOf(limiter: string): LimiterRecords {
     const records = this.#byLimiter.get(limiter) ?? new LimiterRecords(this)
     this.#byLimiter.set(limiter, records)
@@ -213,7 +214,7 @@ export class KnownRecords {
 
   /** Notes that a record has decided a call. */
   note(id: string): void {
-    this.#seen.add(id)
+    this.#toReport.add(id)
   }
 
   /**
@@ -227,7 +228,7 @@ export class KnownRecords {
     if (!isPromise(read)) return this.#begin()
     const { store } = this
     const ended = Promise.resolve(store.start?.()).then(() => (store.trouble?.() ? undefined : read))
-    const inTime = within(store.startTimeout ?? 1000, ended).catch(() => {})
+    const inTime = withTimeout(store.startTimeout ?? 1000, ended).catch(() => {})
     return (this.#unread = inTime.then(() => this.#begin()))
   }
 
@@ -250,17 +251,17 @@ export class KnownRecords {
     const record = { id: recordId(subject), text, until, life, most: MOST_RECORDS }
     const write = async (): Promise<number | undefined> => {
       const changes = this.#receive(this.store.now(), this.#records.write(record, this.#version))
-      const found = await within(ANSWER_MS, changes)
+      const found = await withTimeout(ANSWER_MS, changes)
       return found && (found.written ?? found.version)
     }
     if (!this.#isTicking) this.#schedule()
     this.untilFirstRead()?.catch(() => {})
     const written = await write()
     if (written !== undefined) return written
-    this.#end()
+    this.#forgetEnded()
     // Each read has the store drop some of those that have ended.
-    for (let left = Infinity; this.#seen.size < left;) {
-      left = this.#seen.size
+    for (let left = Infinity; this.#toReport.size < left;) {
+      left = this.#toReport.size
       await this.update()
     }
     return write()
@@ -271,12 +272,12 @@ export class KnownRecords {
    * @throws {StoreError} if the read fails.
    */
   async update(): Promise<void> {
-    await within(ANSWER_MS, this.#receive(this.store.now(), this.#changes(this.#version)))
+    await withTimeout(ANSWER_MS, this.#receive(this.store.now(), this.#changes(this.#version)))
   }
 
   /** The records of a limiter as the store has them, without those that have ended. */
   async list(limiter: string): Promise<readonly KeyRecord[]> {
-    const { records, now } = await within(LIST_MS, this.#changes(0))
+    const { records, now } = await withTimeout(LIST_MS, this.#changes(0))
     return records
       .flatMap((each) => readRecord(each) ?? [])
       .filter((each) => each.limiter === limiter && each.until > now)
@@ -300,7 +301,7 @@ export class KnownRecords {
     if (closed?.aborted || this.#limiters === 0 || (local && this.#byId.size === 0))
       return void (this.#isTicking = false)
     try {
-      this.#end()
+      this.#forgetEnded()
     } catch (error) {
       // A store without `closed` is closed: its clock says so.
       if ((error as Partial<StoreError>).code === 'CLOSED') return void (this.#isTicking = false)
@@ -324,12 +325,12 @@ export class KnownRecords {
 
   /** Reads the changes since a version, and reports as many ids as a read takes, and once more those of a read without an answer. */
   #changes(since: number): MaybePromise<RecordChanges> {
-    for (const id of this.#sent) this.#seen.add(id)
+    for (const id of this.#sent) this.#toReport.add(id)
     const ids: string[] = []
     let size = 0
-    for (const id of this.#seen) {
+    for (const id of this.#toReport) {
       if ((size += id.length) > MOST_REPORTED) break
-      this.#seen.delete(id)
+      this.#toReport.delete(id)
       ids.push(id)
     }
     this.#sent = ids
@@ -384,7 +385,7 @@ export class KnownRecords {
 
   /** Forgets a record, and reports to its limiter and listeners why. With the next read the store drops one that has ended. */
   #remove(id: string, change: RecordChange): void {
-    if (change === 'ended') this.#seen.add(id)
+    if (change === 'ended') this.#toReport.add(id)
     const record = this.#byId.get(id)
     if (!record) return
     this.#byId.delete(id)
@@ -394,7 +395,7 @@ export class KnownRecords {
   }
 
   /** Forgets the records that have ended. */
-  #end(): void {
+  #forgetEnded(): void {
     const now = this.now()
     if (now < this.#nextEnd) return
     this.#nextEnd = Infinity
@@ -413,7 +414,7 @@ export class KnownRecords {
  * Waits for an answer of the store, and rejects with STORE_TIMEOUT after `ms`. The timer keeps the process alive meanwhile, as the
  * sockets of some stores do not.
  */
-async function within<T>(ms: number, answer: MaybePromise<T>): Promise<T> {
+async function withTimeout<T>(ms: number, answer: MaybePromise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout>
   const late = new Promise<never>((_, reject) => {
     const error = new StoreError('STORE_TIMEOUT', `its records took more than ${ms} ms`)

@@ -19,7 +19,7 @@ export interface LimiterPart extends PlacedPart {
   readonly store: Store
   readonly callerKey: string
   /** Whether overrides may concern calls of the limiter, or the first read of records does. */
-  readonly hasRules: boolean
+  readonly mayBeOverridden: boolean
   /** The sum, if the caller has named the key twice. */
   cost: number
 }

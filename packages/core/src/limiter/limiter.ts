@@ -164,12 +164,24 @@ export class Limiter {
   [OPEN_PART](callerKey: string, cost: number, policies?: readonly Policy[], isNoted = true): LimiterPart {
     const key = storedKey(callerKey)
     const given = this.#policySetOf(policies)
-    const hasRules = this.#records.rules
-    const set = hasRules ? this.#records.withOverride(given, key, isNoted) : given
+    const mayBeOverridden = this.#records.mayHaveOverrides
+    const set = mayBeOverridden ? this.#records.withOverride(given, key, isNoted) : given
     const { keyspace, enforce } = set
     const isHere = this.#store.local || set.exempt || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
-    return { limiter: this, set, given, keyspace, enforce, store, isHere, hasRules, callerKey, key, cost }
+    return {
+      limiter: this,
+      set,
+      given,
+      keyspace,
+      enforce,
+      store,
+      isHere,
+      mayBeOverridden,
+      callerKey,
+      key,
+      cost,
+    }
   }
 
   /** @internal */
@@ -179,7 +191,7 @@ export class Limiter {
 
   /** @internal */
   get [UNREAD](): Promise<void> | undefined {
-    return this.#records.rules ? this.#records.known?.untilFirstRead() : undefined
+    return this.#records.mayHaveOverrides ? this.#records.known?.untilFirstRead() : undefined
   }
 
   /**
@@ -273,7 +285,8 @@ export class Limiter {
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const records = this.#records
-    if (records.rules && records.mayConcern(stored)) return this.#decideByRecords(set, key, stored, cost)
+    if (records.mayHaveOverrides && records.mayConcern(stored))
+      return this.#decideByRecords(set, key, stored, cost)
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
     if (keyspace.consume) {
@@ -319,7 +332,7 @@ export class Limiter {
   async peek(key: string, options?: CallOptions): Promise<Decision> {
     const given = this.#policySetOf(options?.policies)
     const [cost, stored] = [costOf(options), storedKey(key)]
-    if (this.#records.rules) await this[UNREAD]
+    if (this.#records.mayHaveOverrides) await this[UNREAD]
     const set = this.#records.withOverride(given, stored, false)
     const answer = await set.keyspace.decide('peek', stored, cost, 0)
     return new Decision(set, answer, key, undefined)
@@ -344,9 +357,9 @@ export class Limiter {
     const checked = options as CheckedOptions
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
-    const { rules } = this.#records
-    if (rules) await this[UNREAD]
-    let set = rules ? this.#records.withOverride(given, stored, true) : given
+    const { mayHaveOverrides } = this.#records
+    if (mayHaveOverrides) await this[UNREAD]
+    let set = mayHaveOverrides ? this.#records.withOverride(given, stored, true) : given
     const us = maxWait * 1000
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
@@ -389,7 +402,7 @@ export class Limiter {
     this.#policySetOf(options?.policies)
     requireReserving(this)
     const terms = reserveOf(options)
-    if (this.#records.rules) await this[UNREAD]
+    if (this.#records.mayHaveOverrides) await this[UNREAD]
     const part = this[OPEN_PART](key, terms.cost, options.policies)
     const { decision, storeMs } = await this[RESERVE_PART](part, terms, options.signal)
     this.#follow(part, decision)
@@ -412,9 +425,9 @@ export class Limiter {
   /** What changes reservations of a key that were made under a list: by the override that is in force then, if there is one. */
   #reservationsByOverride(given: PolicySet, key: string): Pick<Reservations, 'change'> {
     const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
-      const { rules } = this.#records
-      if (rules) await this[UNREAD]
-      const overridden = rules ? this.#records.withOverride(given, key, false) : given
+      const { mayHaveOverrides } = this.#records
+      if (mayHaveOverrides) await this[UNREAD]
+      const overridden = mayHaveOverrides ? this.#records.withOverride(given, key, false) : given
       // What was reserved before an exemption or an override of 0 is still in the state under the list itself.
       const isCounted = !overridden.exempt && !(overridden.keyspace instanceof SuspendedKeyspace)
       const { keyspace } = isCounted ? overridden : given
@@ -465,7 +478,7 @@ export class Limiter {
   /** Removes the key's state under every list that `block` reaches: what it consumed, its block and its hold. An override stays. */
   async reset(key: string, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    await this.#act({ kind: 'reset', key }, options)
+    await this.#actOnKey({ kind: 'reset', key }, options)
   }
 
   /**
@@ -482,13 +495,13 @@ export class Limiter {
     const us = parseDuration(duration, 'duration') * 1000
     warnIfShort('block', duration)
     checkBlockOptions(options)
-    await this.#act({ kind: 'block', key, duration: us }, options)
+    await this.#actOnKey({ kind: 'block', key, duration: us }, options)
   }
 
   /** Ends the block of the key under every list that `block` reaches. What it consumed, its hold and its refusals stay. */
   async unblock(key: string, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    await this.#act({ kind: 'block', key, duration: 0 }, options)
+    await this.#actOnKey({ kind: 'block', key, duration: 0 }, options)
   }
 
   /**
@@ -498,18 +511,18 @@ export class Limiter {
   async hold(key: string, duration: Duration, options?: BlockOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
     checkBlockOptions(options)
-    await this.#act({ kind: 'hold', key, duration: us }, options)
+    await this.#actOnKey({ kind: 'hold', key, duration: us }, options)
   }
 
   /**
    * Carries out an act on a whole key under every list of policies that the limiter knows, because each may have separate state. A
    * list in `options` is known from then on: `#policySetOf` opens it. Words need a store with records, before anything is changed.
    */
-  async #act(change: KeyAct, options: BlockOptions = {}): Promise<void> {
+  async #actOnKey(change: KeyAct, options: BlockOptions = {}): Promise<void> {
     const of = this.#overridden
     if ((options.reason ?? options.by) !== undefined) recordsOf(of)
     this.#policySetOf(options.policies)
-    const unread = this.#records.rules && this[UNREAD]
+    const unread = this.#records.mayHaveOverrides && this[UNREAD]
     if (unread) await unread // so that calls are carried out in their order
     const correct = (each: KeyAct) => this.#sets.correct({ ...each, key: storedKey(each.key) })
     if (change.kind === 'reset' || change.duration === 0) await lift(of, change, correct)
@@ -603,7 +616,7 @@ export class Limiter {
     const given = this.#policySetOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
-    const unread = this.#records.rules && this[UNREAD]
+    const unread = this.#records.mayHaveOverrides && this[UNREAD]
     if (unread) await unread
     const { keyspace, nearing } = this.#records.withOverride(given, stored, kind === 'charge')
     if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost)

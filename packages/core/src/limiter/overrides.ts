@@ -207,8 +207,8 @@ function endOf(until: Date | Duration, now: number): { readonly until?: number; 
 }
 
 /**
- * Returns what the store says of a key under a list. Numbers that other lists of these shapes have are not known here, so an override
- * of a limit lowers if it allows less than is in use, and a factor if it does so and the former numbers of this list are larger.
+ * Returns how a key stands under a list of policies, once it has checked that an override would not deny the key at once for what it
+ * has used already. A factor may, where it raises the numbers that are in force.
  * @throws {InputError} OVERRIDE_LOWERS without `force`; {StoreError} where the store does not say what is in use.
  */
 async function refuseToLower(
@@ -227,12 +227,13 @@ async function refuseToLower(
     const why = `the store does not say what '${content.key}' has used, so an override may lower its limit: ${meant}`
     throw new StoreError(codeOf(answer.degraded.why), why, { sent: false })
   }
-  const former = of.records.withOverride(set, stored, false).given
+  const inForce = of.records.withOverride(set, stored, false).given
   for (const [i, policy] of overriddenSet(set, content).given.entries()) {
     const { name, capacity } = policy
     const used = usedOf(answer, state.policies[i]!, i)
-    const isRaised = content.factor !== undefined && capacity >= (former[i] ?? set.given[i]!).capacity
-    if (used <= capacity || isRaised || policy === set.given[i]) continue
+    const isUnchanged = policy === set.given[i]
+    const isRaised = content.factor !== undefined && capacity >= (inForce[i] ?? set.given[i]!).capacity
+    if (used <= capacity || isRaised || isUnchanged) continue
     const what = `'${content.key}' has used ${used} of '${name}', and would be denied until no more than ${capacity} count`
     throw new InputError('OVERRIDE_LOWERS', `${what}: ${meant}`)
   }

@@ -88,6 +88,7 @@ export class Reservation {
     this.#reserved = { ...this.#reserved, end }
   }
 
+  /** Settles at a real cost, once. A failure is kept for those who settle again, unless the change surely was not sent. */
   async #settle(units: number): Promise<Settlement> {
     if (!this.#reservations) return { units: 0, late: false }
     const change: ReservationChange = { ...this.#reserved, kind: 'settle', units }

@@ -46,7 +46,7 @@ export function consumeAll(parts: readonly (PartOptions | PermitPart)[]): Promis
 export function decideAll(given: readonly (PartOptions | PermitPart)[]): MaybePromise<WholeDecision> {
   const parts = checked(given)
   for (let i = 0; i < parts.length; i++) if (isPermitPart(parts[i])) return decideWithPermits(parts)
-  return decideTogether(parts as Keys, wholeOf, openedOne)
+  return decideTogether(parts as Keys, wholeOf, openedSinglePart)
 }
 
 /** Decides as `decideAll` a call of which some parts are permits. Both kinds are checked before the first permit is taken. */
@@ -54,8 +54,9 @@ function decideWithPermits(parts: readonly (PartOptions | PermitPart)[]): Promis
   const permits = parts.filter(isPermitPart)
   for (const permit of permits) checkPermit(permit)
   const keys = parts.filter((part) => !isPermitPart(part)) as Keys
-  for (const key of keys) openedOne(key)
-  const decide = () => (keys.length === 0 ? [] : decideTogether(keys, (decisions) => decisions, openedOne))
+  for (const key of keys) openedSinglePart(key)
+  const decide = () =>
+    keys.length === 0 ? [] : decideTogether(keys, (decisions) => decisions, openedSinglePart)
   return permitsFirst(permits, decide, (...whole) => new WholeDecision(...whole))
 }
 
@@ -64,7 +65,7 @@ function decideWithPermits(parts: readonly (PartOptions | PermitPart)[]): Promis
  * store is asked, and the answers may be of slightly different instants.
  */
 export async function peekAll(given: readonly PartOptions[]): Promise<WholeDecision> {
-  const call = new TogetherCall(checked(given), wholeOf, (each) => openedOne(each, false))
+  const call = new TogetherCall(checked(given), wholeOf, (each) => openedSinglePart(each, false))
   const unread = call.unread()
   if (unread) return unread.then(() => peekAll(given))
   const peeked = call.parts.map(async ({ keyspace, key, cost }) => keyspace.decide('peek', key, cost, 0))
@@ -110,7 +111,7 @@ export function checkPermit(part: PermitPart): void {
  * state in which it is charged.
  * @throws {InputError} INVALID_OPTION; {PolicyError} VERSION_MISMATCH.
  */
-function openedOne(options: PartOptions, isNoted = true): LimiterPart {
+function openedSinglePart(options: PartOptions, isNoted = true): LimiterPart {
   if (!hasOnlyNames(options)) checkNames(PART, options, ABOUT_PART)
   checkLimiter(options.limiter)
   return openPart(options, isNoted)

@@ -107,7 +107,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   answered(answer: Answer): void {
     const { maxWait, caller } = this.request
     const took = nowMs() - this.#began
-    this.#end()
+    this.#endAttempt()
     if (caller.gone)
       return void this.request
         .giveBack(answer)
@@ -136,7 +136,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
 
   /** Ends the booking and rejects its caller's promise with this error. */
   fail(error: unknown): void {
-    this.#end()
+    this.#endAttempt()
     this.reject(error)
   }
 
@@ -198,7 +198,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   }
 
   /** Ends the booking's wait: stops its timer, takes it out of the queue for recovery, and no longer hears its caller leave. */
-  #end(): void {
+  #endAttempt(): void {
     this.#isOver = true
     clearTimer(this.#timer)
     this.recovery.remove(this)

@@ -53,7 +53,7 @@ export class Deadline {
     else this.#first = entry
     if (after) after.before = entry
     else this.#last = entry
-    if (this.#timer === undefined) this.#checkIn(this.ms, now)
+    if (this.#timer === undefined) this.#scheduleCheck(this.ms, now)
     else if (!entry.before && !this.#closed) this.#timer.ref?.()
   }
 
@@ -93,17 +93,17 @@ export class Deadline {
 
   /**
    * Sets the timer to check the deadlines in `ms` milliseconds, or in 10 if that is longer, so that each check judges a short
-   * span of time. Notes what the check needs to tell a slow store from a busy process (`#discount`): when the timer is set and
+   * span of time. Notes what the check needs to tell a slow store from a busy process (`#postponeByBusyTime`): when the timer is set and
    * due, the process's idle time and the store's answers so far, and whether calls are queued in this process (`#wasCrowded`).
    */
-  #checkIn(ms: number, now: number): void {
+  #scheduleCheck(ms: number, now: number): void {
     const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
     this.#setAt = now
     this.#dueAt = now + delay
     this.#answered = this.traffic.answered
     this.#wasCrowded = this.traffic.waiting > 0
     this.#idleMs = idleMs()
-    this.#timer = setTimer(() => this.#check(), delay)
+    this.#timer = setTimer(() => this.#expireDueCalls(), delay)
     if (this.#closed) this.#timer?.unref?.()
   }
 
@@ -112,15 +112,15 @@ export class Deadline {
    * over by now (`#over`) expire: at once if the timer was on time. If it was late, the process was blocked, and answers that have
    * arrived meanwhile are read first. Without calls the timer is not set again.
    */
-  #check(): void {
+  #expireDueCalls(): void {
     const now = nowMs()
-    this.#discount(now)
+    this.#postponeByBusyTime(now)
     if (!this.#first) {
       this.#timer = undefined
       return
     }
     const left = this.#first.endsAt - (now - this.#uncounted)
-    if (left > 0) this.#checkIn(left, now)
+    if (left > 0) this.#scheduleCheck(left, now)
     else {
       this.#over = now - this.#uncounted
       // After an event-loop stall, timers fire before pending socket data is read.
@@ -136,7 +136,7 @@ export class Deadline {
    * at most the time by which the timer is late is left out. A late timer means that the process was blocked: calls that were made
    * since it was set may not have been sent before, so they have their full time from now on.
    */
-  #discount(now: number): void {
+  #postponeByBusyTime(now: number): void {
     const { answered, waiting } = this.traffic
     const isLate = now - this.#dueAt >= LATE_MS
     if (waiting > 0 || this.#wasCrowded) {
@@ -163,7 +163,7 @@ export class Deadline {
       entry.expire(this.#timeout())
     }
     const now = nowMs()
-    if (this.#first) this.#checkIn(Math.max(1, this.#first.endsAt - (now - this.#uncounted)), now)
+    if (this.#first) this.#scheduleCheck(Math.max(1, this.#first.endsAt - (now - this.#uncounted)), now)
     else this.#timer = undefined
   }
 

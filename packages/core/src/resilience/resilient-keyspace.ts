@@ -140,7 +140,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * Records an answer of the store. The denial cache records it if the call was noted there (`begun`); any other call that has
    * booked makes the cache forget the key. An answer may end an outage. A block in it is kept for the next outage.
    */
-  answered({ key, cost, begun }: DecidedCall, answer: Answer): void {
+  noteAnswer({ key, cost, begun }: DecidedCall, answer: Answer): void {
     const { denials, peeks, health, blocks } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
     else if (answer.booking) denials?.forget(key)
@@ -154,7 +154,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * not even sent.
    * @throws the failure itself in mode 'throw', and if it is a misuse and no outage.
    */
-  fallBack(call: Question, failure: unknown, isUnasked = false): Answer {
+  answerByFailureMode(call: Question, failure: unknown, isUnasked = false): Answer {
     if (!isOutage(failure)) throw failure
     this.options.health.degraded(failure)
     return this.decideWithout(call, failure, isUnasked)
@@ -196,7 +196,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     )
   }
 
-  /** Reserves in the store within the deadline. A reservation that is answered later is settled at 0: nobody else can settle it. */
+  /**
+   * Reserves units in the store within the deadline, unless an answer is known without it. If the store may not be asked or fails,
+   * the failure mode answers. A reservation that is answered too late is settled at 0, as nobody else can settle it.
+   */
   async #reserve(call: ReserveCall, reservations: Reservations, caller?: Caller): Promise<Answer> {
     const { key, cost } = call
     if (cost > this.capacity) return this.#answerByPeek(key, cost)
@@ -204,7 +207,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (known) return known
     const question = { kind: 'consume', key, cost, maxWait: 0, reserve: call } as const
     const refusal = this.refusalWithProbe(key)
-    if (refusal) return this.fallBack(question, refusal, true)
+    if (refusal) return this.answerByFailureMode(question, refusal, true)
     try {
       const answer = await new Promise<Answer>((answered, failed) => {
         const answeredTooLate = (late: Answer): void => {
@@ -213,10 +216,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
         const reserve = (sender: Caller): MaybePromise<Answer> => reservations.reserve(call, sender)
         this.channel.sendFor({ answered, failed, answeredTooLate }, reserve, this.deadline)
       })
-      this.answered({ key, cost, begun: undefined }, answer)
+      this.noteAnswer({ key, cost, begun: undefined }, answer)
       return answer
     } catch (failure) {
-      return this.fallBack(question, failure)
+      return this.answerByFailureMode(question, failure)
     }
   }
 
@@ -301,10 +304,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (known?.answer) return { from: 'cache', ...peeks.read(known, cost) }
     const failure = known ? known.failure : this.refusalWithProbe(key)
     const question = { kind: 'peek', key, cost, maxWait: 0, isDenied: true } as const
-    if (failure !== undefined) return this.fallBack(question, failure)
+    if (failure !== undefined) return this.answerByFailureMode(question, failure)
     const peek = known ?? this.#peek(key, cost)
     return peek.ended.then(() =>
-      peek.answer ? peeks.read(peek, cost) : this.fallBack(question, peek.failure),
+      peek.answer ? peeks.read(peek, cost) : this.answerByFailureMode(question, peek.failure),
     )
   }
 
@@ -314,7 +317,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const ask = (caller: Caller): MaybePromise<Answer> => remote.decide('peek', key, cost, 0, caller)
     return peeks.begin(this.policies, key, cost, async () => {
       const answer = await this.channel.send(ask, this.deadline)
-      this.answered({ key, cost, begun: undefined }, answer)
+      this.noteAnswer({ key, cost, begun: undefined }, answer)
       return answer
     })
   }
@@ -331,7 +334,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (since && nowMs() - since >= ms) {
       const why = `the other keys took ${ms} ms to answer`
       const failure = new StoreError('STORE_TIMEOUT', why, { sent: false })
-      return this.fallBack(question, this.channel.explained(failure), true)
+      return this.answerByFailureMode(question, this.channel.explained(failure), true)
     }
     let receiver!: LateReceiver<Answer>
     const outcome = new Promise<Answer>((resolve, failed) => {
@@ -361,10 +364,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
         read: () => remote.decide('peek', key, 0, 0),
         giveBack: (late) => this.#giveBack(key, cost, late),
       })
-      this.answered({ key, cost, begun: undefined }, answer)
+      this.noteAnswer({ key, cost, begun: undefined }, answer)
       return answer
     } catch (failure) {
-      return this.fallBack(question, failure)
+      return this.answerByFailureMode(question, failure)
     }
   }
 
@@ -430,7 +433,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** Returns the failure mode's answer to a call that was not sent because of `refusal`, and tests the store if that is due. */
   #refuse(question: Question, refusal: Error): Answer {
     this.#probe(question.key)
-    return this.fallBack(question, refusal, true)
+    return this.answerByFailureMode(question, refusal, true)
   }
 
   /**

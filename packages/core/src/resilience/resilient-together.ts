@@ -35,7 +35,7 @@ export class ResilientTogether implements Together {
     const parts = given as readonly ResilientPart[]
     const { keyspace, key } = parts[0]!
     const refusal = keyspace.refusalWithProbe(key)
-    if (refusal) return fallBack(parts, refusal, true)
+    if (refusal) return answerByFailureMode(parts, refusal, true)
     const { channel } = keyspace
     const [deadline] = parts.map((part) => part.keyspace.deadline).toSorted((a, b) => a.ms - b.ms)
     channel.submit(new WholeRequest(parts, this.together, channel, deadline!), receiver, '', 0)
@@ -74,16 +74,16 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
    * Hands each part's answer to its keyspace, which records denials and the end of an outage. Without answers the store could not
    * decide these keys in one step, and nothing is recorded.
    */
-  answered(_call: unknown, answers: readonly Answer[] | undefined): void {
+  noteAnswer(_call: unknown, answers: readonly Answer[] | undefined): void {
     if (!answers) return
     for (const [i, { keyspace, key, cost }] of this.parts.entries()) {
-      keyspace.answered({ key, cost, begun: this.#begun[i] }, answers[i]!)
+      keyspace.noteAnswer({ key, cost, begun: this.#begun[i] }, answers[i]!)
     }
   }
 
   /** Returns the answers in place of the store's, each by the failure mode of the part's limiter. */
-  fallBack(_call: unknown, failure: unknown): readonly Answer[] {
-    return fallBack(this.parts, failure)
+  answerByFailureMode(_call: unknown, failure: unknown): readonly Answer[] {
+    return answerByFailureMode(this.parts, failure)
   }
 }
 
@@ -92,7 +92,11 @@ class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
  * limiter, and as usual all are charged, in this process, or none. `isUnasked` says that the store was not even asked.
  * @throws the failure, before anything is charged, if it is a misuse and no outage, or if one of the modes is 'throw'.
  */
-function fallBack(parts: readonly ResilientPart[], failure: unknown, isUnasked = false): readonly Answer[] {
+function answerByFailureMode(
+  parts: readonly ResilientPart[],
+  failure: unknown,
+  isUnasked = false,
+): readonly Answer[] {
   if (!isOutage(failure)) throw failure
   for (const { keyspace } of parts) keyspace.options.health.degraded(failure)
   return decideAtOnce(

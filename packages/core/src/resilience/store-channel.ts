@@ -335,7 +335,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
       request.channel.callAnsweredInTime()
     }
     try {
-      request.answered?.(this, answer)
+      request.noteAnswer?.(this, answer)
     } catch (error) {
       return receiver.failed(error)
     }
@@ -358,14 +358,14 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return true
   }
 
-  /** Has the channel count the failure, then passes the request's answer to it (`fallBack`) to the receiver, or else the error. */
+  /** Has the channel count the failure, then passes the request's answer to it (`answerByFailureMode`) to the receiver, or else the error. */
   #settleFailed(error: unknown): void {
     const { request, receiver } = this
     const failure = request.channel.callFailed(error, this, this.gone)
-    if (!request.fallBack) return receiver.failed(failure)
+    if (!request.answerByFailureMode) return receiver.failed(failure)
     let answer: T
     try {
-      answer = request.fallBack(this, failure)
+      answer = request.answerByFailureMode(this, failure)
     } catch (final) {
       return receiver.failed(final)
     }
@@ -389,9 +389,9 @@ export interface StoreRequest<T> {
   /** Asks the store, which answers `call` later. Returns the beginning of the call if the denial cache is to record the answer. */
   ask(call: PendingCall<T>): BegunCall | undefined
   /** Records an answer of the store. */
-  answered?(call: PendingCall<T>, answer: T): void
+  noteAnswer?(call: PendingCall<T>, answer: T): void
   /** The answer that the caller gets in place of the store's. Throws where that is the failure. */
-  fallBack?(call: PendingCall<T>, failure: unknown): T
+  answerByFailureMode?(call: PendingCall<T>, failure: unknown): T
 }
 
 /** The receiver of a call. One with `overdue` waits for the answer beyond the deadline. */

@@ -71,7 +71,7 @@ export class Waiters {
       }
       const waiter = new Waiter(key, granted, giveUp)
       this.#byTicket.set(ticket, waiter)
-      this.#ask(waiter, ticket, maxWaitMs > 0).catch(() => {})
+      this.#askStore(waiter, ticket, maxWaitMs > 0).catch(() => {})
       // If a store in this process had a permit free, as for most calls, there is nothing to wait for.
       if (!waiter.outcome) stopWatching = this.#boundWait(waiter, maxWaitMs, signal)
     })
@@ -129,7 +129,7 @@ export class Waiters {
    * the call. The store may have the ticket (`isKnown`) from the moment at which the call is sent; not so if it surely was not sent.
    * If the ticket still waits at the end, permits are watched for.
    */
-  async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
+  async #askStore(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
     if (waiter.isAsking) return
     const wasKnown = waiter.isKnown
     waiter.isAsking = true
@@ -151,14 +151,14 @@ export class Waiters {
     waiter.isAsking = false
     if (!this.#byTicket.has(ticket)) return
     waiter.hasWaited = true
-    this.#watch()
+    this.#watchForPermits()
   }
 
   /**
    * Begins to watch for permits of waiting tickets, unless that goes on already. The store announces them by messages, after each of
    * which it is polled. A store elsewhere is also polled every 100 ms, as messages may be lost.
    */
-  #watch(): void {
+  #watchForPermits(): void {
     if (!this.#isListening) {
       this.#isListening = true
       this.permits.listen((ticket) => {
@@ -175,7 +175,7 @@ export class Waiters {
   async #run(): Promise<void> {
     await this.pollAll()
     this.#timer = undefined
-    if (this.#byTicket.size > 0) this.#watch()
+    if (this.#byTicket.size > 0) this.#watchForPermits()
   }
 
   /**
@@ -192,7 +192,7 @@ export class Waiters {
       for (const [i, ticket] of tickets.entries()) {
         const waiter = this.#byTicket.get(ticket)
         if (states[i] === 'held' && waiter) waiter.granted()
-        else if (states[i] === 'unknown' && waiter) await this.#ask(waiter, ticket, true)
+        else if (states[i] === 'unknown' && waiter) await this.#askStore(waiter, ticket, true)
       }
     } catch (error) {
       for (const waiter of waiters) waiter.failure = error

@@ -66,17 +66,17 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
   denialId(secret, { limiter: '', storedKey: '', at: 0 }) // a secret that is too short is refused now
   const hash = keyHashOf(hashKeys)
   const withHashedKey = (denial: Denial): Denial => ({ ...denial, key: hash(denial.key) })
-  const lastDenials = new LastDenials(secret)
+  const denialsByKey = new DenialsByKey(secret)
   const listeners = new Listeners<{ denied: DeniedEvent }>(['denied'], warningOnce('keepDenials'))
-  const list = (most = MOST_KEYS): readonly Denial[] => lastDenials.newest(most).map(withHashedKey)
+  const list = (most = MOST_KEYS): readonly Denial[] => denialsByKey.newest(most).map(withHashedKey)
   // Denials are of many limiters: this stands in for one.
   const limiter = { name: 'keepDenials', isClosed: false, warn: warnProcessOnce }
   const unshare = fleet && share(fleet, { limiter, hash, denials: list })
   const keep = (decision: Decision): string => {
     const place = placeOf(decision)
-    const denial = lastDenials.denialOf(place, decision)
+    const denial = denialsByKey.denialOf(place, decision)
     if (decision.allowed) return denial.id
-    lastDenials.keep(place, denial)
+    denialsByKey.keep(place, denial)
     try {
       if (listeners.heard.denied) listeners.emit('denied', { type: 'denied', ...withHashedKey(denial) })
     } catch (error) {
@@ -86,7 +86,7 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
   }
   return {
     keep,
-    idOf: (decision) => lastDenials.denialOf(placeOf(decision), decision).id,
+    idOf: (decision) => denialsByKey.denialOf(placeOf(decision), decision).id,
     list: () => list(),
     on: (event, listener) => listeners.on(event, listener),
     stop: () => unshare?.(),
@@ -94,7 +94,7 @@ export function keepDenials(options: KeepDenialsOptions): Denials {
 }
 
 /** The last denial of each of 1,000 keys. */
-class LastDenials {
+class DenialsByKey {
   /** By limiter and stored key; the one denied longest ago comes first. */
   readonly #byPlace = new Map<string, Denial>()
 

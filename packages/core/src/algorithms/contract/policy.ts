@@ -200,12 +200,12 @@ export class Policy {
     }
     const { limit = this.limit, capacity, window = this.windowMs, name = this.name } = changed
     const { capacity: declared } = this.#numbers
-    const kept = this.limit === 0 ? declared?.value : this.capacity
-    const value = capacity ?? (declared ? kept : undefined)
+    const presentCapacity = this.limit === 0 ? declared?.value : this.capacity
+    const newCapacity = capacity ?? (declared ? presentCapacity : undefined)
+    if (newCapacity === undefined) return new Policy(this.algorithm, { limit, window, name }, this.#numbers)
     const isGiven = capacity !== undefined || !this.isCapacityLimit
-    const named = { name: declared?.name ?? 'capacity', value, isGiven }
-    const capacities = value !== undefined && { capacity: named }
-    return new Policy(this.algorithm, { limit, window, name }, { ...this.#numbers, ...capacities })
+    const capacityOption = { name: declared?.name ?? 'capacity', value: newCapacity, isGiven }
+    return new Policy(this.algorithm, { limit, window, name }, { ...this.#numbers, capacity: capacityOption })
   }
 }
 

@@ -76,7 +76,7 @@ export class Gathering {
    */
   #sendWaiting(): void {
     this.#isDue = false
-    for (const [ids, since] of this.#updates) if (performance.now() - since > LOST_MS) this.#free(ids)
+    for (const [ids, since] of this.#updates) if (performance.now() - since > LOST_MS) this.#freeIds(ids)
     for (let calls = this.#takeCalls(); calls.length > 0; calls = this.#takeCalls()) {
       this.#follow(calls, new Promise((resolve) => resolve(this.#update(calls))))
     }
@@ -148,7 +148,7 @@ export class Gathering {
       const toRepeat = calls.filter(
         (call) => call.ids.some((id) => areLost.has(id)) && ++call.tries < MOST_TRIES,
       )
-      this.#free(busy)
+      this.#freeIds(busy)
       this.#waiting.unshift(...toRepeat)
       for (const call of calls)
         if (lost.length === 0 || !toRepeat.includes(call))
@@ -159,7 +159,7 @@ export class Gathering {
   }
 
   /** Ends an update: other calls may change its ids again. Does nothing if that update was taken as ended before. */
-  #free(ids: ReadonlySet<string>): void {
+  #freeIds(ids: ReadonlySet<string>): void {
     if (this.#updates.delete(ids)) for (const id of ids) this.#busyIds.delete(id)
   }
 }

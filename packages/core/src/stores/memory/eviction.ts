@@ -40,7 +40,7 @@ export class Eviction {
   sweep(count: number, now: number, enough = count): number {
     let freed = 0
     for (let i = 0; i < count && freed < enough && this.chunks.length > 0; i++) {
-      const { table } = this.#step(now)
+      const { table } = this.#moveSweep(now)
       if (table.cursor.rows.keyAt(this.#row) === undefined) continue
       if (rankOf(table, this.#row, now) !== FULL) continue
       table.free(this.#row)
@@ -59,7 +59,7 @@ export class Eviction {
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
-    let rank = this.#sample(now)
+    let rank = this.#victimOfSample(now)
     const wanted = rank >= PENALIZED && areAll('size') ? BANNED : PENALIZED
     const matters =
       rank < PENALIZED
@@ -79,7 +79,7 @@ export class Eviction {
    * that rank. A sample is 5 keys, or 64 while all of them are exhausted or nothing usual is known. A rank as low as `#usualRank`, the
    * lowest of the last evictions, ends it early. Draws miss where rows are free, so their number is bounded too.
    */
-  #sample(now: number): number {
+  #victimOfSample(now: number): number {
     if (++this.#evictions % ROUND === 0) this.#usualRank = UNKNOWN
     let least = Infinity
     for (let tries = 0, seen = 0; tries < MOST_TRIES; tries++) {
@@ -137,7 +137,7 @@ export class Eviction {
    * row of the chunk (64 rows), to the next chunk at its end, and after the last chunk to the first. Returns the chunk it is in
    * then.
    */
-  #step(now: number): Chunk<Table> {
+  #moveSweep(now: number): Chunk<Table> {
     const chunk = this.chunks[this.#chunk]
     if (chunk && this.#row >= chunk.first && this.#row < lastOf(chunk)) {
       this.#row++

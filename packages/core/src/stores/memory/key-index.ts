@@ -51,7 +51,7 @@ export class KeyIndex {
    */
   add(key: string, row: number): void {
     const few = this.#few
-    if (few === undefined) this.#place(key, hashOf(key), row)
+    if (few === undefined) this.#putInSlot(key, hashOf(key), row)
     else if (few.set(key, row).size > FEW) this.#moveToSegments(few)
   }
 
@@ -74,7 +74,7 @@ export class KeyIndex {
     if (randoms[LONGEST] === 0) crypto.getRandomValues(randoms)
     this.#few = undefined
     this.#segments = [new Segment(0)]
-    for (const [key, row] of few) this.#place(key, hashOf(key), row)
+    for (const [key, row] of few) this.#putInSlot(key, hashOf(key), row)
   }
 
   /**
@@ -82,12 +82,12 @@ export class KeyIndex {
    * in two, and the key is placed again. If a split would not help, because the segment has few keys and their hashes are alike, or
    * was split often enough, the key goes into the segment's Map of misplaced keys.
    */
-  #place(key: string, hash: number, row: number): void {
+  #putInSlot(key: string, hash: number, row: number): void {
     const segment = this.#segments[hash & this.#mask]!
     if (segment.size < MOST_KEYS && segment.put(hash, row)) return
     if (segment.size >= FEWEST_KEYS && segment.depth < DEEPEST) {
       this.#split(segment, hash)
-      this.#place(key, hash, row)
+      this.#putInSlot(key, hash, row)
     } else (segment.misplaced ??= new Map<string, number>()).set(key, row)
   }
 
@@ -107,9 +107,9 @@ export class KeyIndex {
     for (let i = first; i <= this.#mask; i += 1 << depth) this.#segments[i] = halves[(i >>> depth) & 1]!
     for (let slot = 0; slot < slots.length; slot += 2) {
       const row = slots[slot]!
-      if (row !== 0) this.#place(this.rows.keyAt(row)!, slots[slot + 1]!, row)
+      if (row !== 0) this.#putInSlot(this.rows.keyAt(row)!, slots[slot + 1]!, row)
     }
-    for (const [key, row] of misplaced ?? []) this.#place(key, hashOf(key), row)
+    for (const [key, row] of misplaced ?? []) this.#putInSlot(key, hashOf(key), row)
   }
 }
 

@@ -125,7 +125,8 @@ export class KeyReservations {
     this.open -= ended.length
     // One that has ended unsettled need not be known where no other was settled.
     if (this.nextEnd <= now)
-      this.nextEnd = this.openByEnd[0]?.end ?? (this.#latest(Number.isFinite) || this.#settledUntil + KNOWN)
+      this.nextEnd =
+        this.openByEnd[0]?.end ?? (this.#latestEnd(Number.isFinite) || this.#settledUntil + KNOWN)
     return ended
   }
 
@@ -136,16 +137,16 @@ export class KeyReservations {
 
   /** The latest end of an open one; 0 if there is none. */
   get openUntil(): number {
-    return this.#latest((effect) => effect === OPEN)
+    return this.#latestEnd((effect) => effect === OPEN)
   }
 
   /** The instant from which on nothing has to be known of them. */
   get knownUntil(): number {
-    return Math.max(this.openUntil, Math.max(this.#latest(Number.isFinite), this.#settledUntil) + KNOWN)
+    return Math.max(this.openUntil, Math.max(this.#latestEnd(Number.isFinite), this.#settledUntil) + KNOWN)
   }
 
   /** The latest end of those whose effect is such; 0 if there is none. */
-  #latest(isSuch: (effect: number) => boolean): number {
+  #latestEnd(isSuch: (effect: number) => boolean): number {
     return this.#entries.reduce(
       (latest, { end, effect }) => (isSuch(effect) && end > latest ? end : latest),
       0,

@@ -57,9 +57,9 @@ export class Table {
     if (row !== 0 && isPlain && (this.bookings.size === 0 || !this.bookings.has(row))) {
       this.cursor.select(row)
       const answer = this.#plain?.decide(list, row, now, cost, maxWait)
-      if (answer !== undefined) return this.#dated(answer)
+      if (answer !== undefined) return this.#withTime(answer)
     }
-    return this.#dated(this.#decideAny(new OpenCall(list, key, row, now, cost), ask, maxWait))
+    return this.#withTime(this.#decideAny(new OpenCall(list, key, row, now, cost), ask, maxWait))
   }
 
   /** Gives a key without state a row if its call surely passes, and returns it. Otherwise returns 0: denials take no memory. */
@@ -68,7 +68,7 @@ export class Table {
   }
 
   /** Returns an answer whose `now`, if it is a denial, is the clock's own time: the wait then includes what the clock is behind. */
-  #dated(answer: Answer): Answer {
+  #withTime(answer: Answer): Answer {
     if (answer.reason === undefined) return answer
     const { behind } = this.owner // above 0 after the clock was set back, as the store's time never runs back
     return behind > 0 ? { ...answer, now: answer.now - behind } : answer

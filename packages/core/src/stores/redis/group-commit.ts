@@ -220,11 +220,11 @@ export class GroupCommit {
       sentAt: this.#now(),
       takesRoom,
       answered: (replies) => {
-        this.#returned(batch)
+        this.#noteReturned(batch)
         settleAll(calls, replies)
       },
       failed: (error) => {
-        this.#returned(batch)
+        this.#noteReturned(batch)
         const areApart = calls.length > 1 && this.script && isApart((error as Error).cause)
         if (areApart) for (const call of rejectAbandoned(gathered)) this.#sendBatch([call], false)
         else for (const call of calls) failAll(call, error)
@@ -242,7 +242,7 @@ export class GroupCommit {
    * in this turn, so they still count until the end of the turn, and for the size of the next batch. Does nothing for a batch that
    * was lost: its room went to others before.
    */
-  #returned(batch: SentBatch): void {
+  #noteReturned(batch: SentBatch): void {
     if (!this.#end(batch)) return
     if (!this.#isFlushDue && this.#waiting.size > 0) this.#flushAll()
     if (batch.size < LEAST_BATCH) return

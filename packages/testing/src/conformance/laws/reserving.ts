@@ -155,6 +155,10 @@ class ReservingKeys {
     return this.#store.reservations !== undefined
   }
 
+  /**
+   * Carries out one drawn act on both keys, after the time that it says has passed, and asserts that both answer alike. Drawn parts
+   * of the capacity become units, and drawn parts of a window microseconds; `pick` chooses among the reservations made so far.
+   */
   async carryOut({ kind, pass, off, cost: part, real, atEnd, ttl, pick }: Deed): Promise<void> {
     const ends = this.#open.map(({ end }) => end)
     const to =
@@ -249,7 +253,7 @@ class ReservingKeys {
     const isFull = this.#open.length >= this.max
     const call = { key: this.#key, cost, id, ttl, atEnd }
     const [store, memory] = await this.#reserving((reservations) => reservations.reserve(call))
-    assert.deepEqual(this.#seen(store!), this.#seen(memory!))
+    assert.deepEqual(this.#comparable(store!), this.#comparable(memory!))
     const { now, at, reason, epoch } = store!
     if (isFull) assert(['reservations', 'blocked', 'held'].includes(reason!))
     else assert.equal(reason, (await this.#plain.decide('consume', this.#key, cost, 0)).reason)
@@ -350,6 +354,7 @@ class ReservingKeys {
     return cost > 0 ? this.#plain.correct({ kind: 'charge', key: this.#key, cost }) : 0
   }
 
+  /** Changes a reservation on both keys, asserts that the effects are equal, and returns that. */
   async #change(change: ReservationChange) {
     const [store, memory] = await this.#reserving((reservations) => reservations.change(change))
     assert.deepEqual(store, memory)
@@ -373,17 +378,22 @@ class ReservingKeys {
    */
   async #both(ask: (keyspace: Keyspace) => Answer | Promise<Answer>): Promise<readonly Answer[]> {
     const [store, memory, plain] = [await ask(this.#store), await ask(this.#memory), await ask(this.#plain)]
-    assert.deepEqual(this.#seen(store), this.#seen(memory))
-    const { reason, remaining, resetAt, used } = this.#seen(plain)
-    assert.deepEqual({ ...this.#seen(store), reason, remaining, resetAt, used }, this.#seen(store))
+    assert.deepEqual(this.#comparable(store), this.#comparable(memory))
+    const { reason, remaining, resetAt, used } = this.#comparable(plain)
+    assert.deepEqual(
+      { ...this.#comparable(store), reason, remaining, resetAt, used },
+      this.#comparable(store),
+    )
     this.#loseIfFresh(store)
     return [store, memory]
   }
 
-  #seen(answer: Answer) {
+  /** What the answers about both keys must agree on. Where an answer does not say what is used, it is what does not remain. */
+  #comparable(answer: Answer) {
     const { now, at, reason, binding, remaining, resetAt, parts, held, nextEnd } = answer
+    const remainingUnder = (i: number): number => parts?.[3 * i + 1] ?? remaining
     const used = this.policies.map(({ capacity }, i) =>
-      answer.used ? (answer.used[i] ?? 0) : capacity - (parts?.[3 * i + 1] ?? remaining),
+      answer.used ? (answer.used[i] ?? 0) : capacity - remainingUnder(i),
     )
     return { now, at, reason, binding, remaining, resetAt, parts: parts && [...parts], held, nextEnd, used }
   }

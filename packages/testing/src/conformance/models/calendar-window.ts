@@ -58,6 +58,7 @@ export const model: Model<Count> = {
 
   kept: (newest, _rule, instant) => (instant < newest.end ? newest.units : 0n),
 
+  /** The most units that may be admitted from one instant to another, both included: the limit for each window that they touch. */
   bound(rule, from, to) {
     let windows = 1n
     for (let { end } = windowAt(rule, from); end <= to; { end } = windowAt(rule, end)) windows++

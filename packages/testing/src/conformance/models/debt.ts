@@ -49,6 +49,7 @@ export const debt = {
 
   bound: (rule: Rule, from: bigint, to: bigint) => rule.capacity + (rule.limit * (to - from)) / rule.window,
 
+  /** The options under which leases are charged: the capacity less what drains in `ttl`; undefined if nothing is left. */
   leased(this: Model<Debt>, options: Options, ttl: number): Options | undefined {
     const name = this.capacity!
     const left = (options[name] ?? options.limit) - Math.ceil((options.limit * ttl) / options.window)

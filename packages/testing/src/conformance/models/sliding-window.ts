@@ -69,6 +69,7 @@ export const model: Model<Buckets> = {
     return rule.limit * ((span + rule.window - 1n) / rule.window + 1n)
   },
 
+  /** The options under which leases are charged: a window longer by `ttl`; if weighted, of a smaller limit, undefined below 1. */
   leased(options, ttl) {
     const longer = divisible({ ...options, window: options.window + ttl })
     if (options.count !== 'weighted') return longer

@@ -48,7 +48,7 @@ export interface RedisOptions {
   readonly connectionName?: string
 }
 
-/** Options as the openers of connections take them: checked, the URL taken apart, durations in milliseconds. */
+/** Options as the openers of connections take them: checkedOptions, the URL taken apart, durations in milliseconds. */
 export type Endpoint = Partial<option.Settings<typeof REDIS>>
 
 /**
@@ -58,7 +58,7 @@ export type Endpoint = Partial<option.Settings<typeof REDIS>>
  * contains the URL, which may hold a password, nor the password.
  */
 export function endpointOf(given: unknown): Endpoint {
-  const { url, ...others } = typeof given === 'string' ? { url: given } : checked(given)
+  const { url, ...others } = typeof given === 'string' ? { url: given } : checkedOptions(given)
   const all = { ...(url !== undefined && fromUrl(url)), ...others }
   return option.readOptions(REDIS, all, ABOUT)
 }
@@ -93,12 +93,12 @@ const REDIS = {
 } satisfies option.DeclarationOf<RedisOptions>
 
 /**
- * Returns the given options, once it has checked their names, and that they name exactly one place where Redis is: `url`, `path`,
- * `cluster`, `sentinels`, or a host or port. Their values are checked later. An object of a class that has `on` is no options but a
+ * Returns the given options, once it has checkedOptions their names, and that they name exactly one place where Redis is: `url`, `path`,
+ * `cluster`, `sentinels`, or a host or port. Their values are checkedOptions later. An object of a class that has `on` is no options but a
  * client of an unknown kind.
  * @throws {PolicyError} INVALID_OPTION for such a client, for several places or none, and for an unknown option.
  */
-function checked(given: unknown): RedisOptions {
+function checkedOptions(given: unknown): RedisOptions {
   if (!isRecord(given)) throw notRedis(given)
   const has = (option: string): boolean => Object.hasOwn(given, option) && given[option] !== undefined
   const places = ['url', 'path', 'cluster', 'sentinels', has('host') ? 'host' : 'port'].filter(has)

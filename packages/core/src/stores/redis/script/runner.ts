@@ -99,8 +99,9 @@ function sha1(script: string): string {
 }
 
 /**
- * Parts what a script returned for this number of keys. For one key that is its own reply. For several it is a list, whose first
- * member holds the answers to all plain calls, before the replies of the other keys; or that member alone, if all were plain.
+ * Splits what a script returned for so many `keys`. For one key that is its own reply. For several it is a list: first, packed in
+ * one piece, the answers to all plain calls (those that fit at once), then the replies of the other keys; or that piece alone, if
+ * all were plain.
  */
 function repliesOf(reply: ScriptReply, keys: number): Replies {
   if (reply instanceof Uint8Array) {
