@@ -40,6 +40,7 @@ local function calendar_window_admit(
     while at >= ends do
       local least = ends + shortest / 2
       start = max(0, ends) -- of a window that began before 1970
+      -- The first boundary of those that the call brought, in order of time, that is late enough.
       ends = before >= least and before or opened >= least and opened or closes >= least and closes
         or after >= least and after or ends + window
     end

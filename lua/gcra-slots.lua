@@ -116,6 +116,7 @@ local function gcra_slots_admit(
     gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
   if cost > 0 then
     if is_first and is_steady then
+      -- All slots become 0, behind three places: begun (0) becomes at, the debt before (1) stays 0, newest (2) is the slot of at.
       fill_slots(base, buckets + 3, 0, buckets + 3, 0)
       fill_slots(base, buckets + 3, 0, 1, at)
       fill_slots(base, buckets + 3, 2, 1, floor(at / (gcra_slots_width(ticks, buckets) * tick)))
@@ -145,6 +146,7 @@ local function gcra_slots_release(
   )
   local begun, newest = read_slot(base, buckets + 3, 0), read_slot(base, buckets + 3, 2)
   local slot = floor(charged_at / (gcra_slots_width(ticks, buckets) * tick))
+  -- The slots count what was charged since begun, as far as the slot of that instant is still among the newest.
   if charged_at >= begun and slot <= newest and slot > newest - buckets then
     local left = max(0, gcra_slots_units(base, buckets, slot) - units)
     fill_slots(base, buckets + 3, 3 + slot % buckets, 1, left)

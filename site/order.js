@@ -10,7 +10,7 @@ export const ORDER = Object.entries({
   'Come over': 'docs/migrate/README.md docs/migrate/*',
   Run: `docs/operations.md docs/which-redis.md docs/closing.md docs/outages.md docs/scaling.md docs/sizing.md docs/machine.md packages/machine/README.md
     packages/postgres/README.md docs/metrics.md packages/metrics/README.md docs/change-a-limit.md docs/runbook.md`,
-  Outbound: `docs/outbound.md packages/outbound/README.md docs/outbound-clients.md docs/outbound-queue.md docs/outbound-migration.md`,
+  Outbound: `docs/outbound.md packages/outbound/README.md docs/outbound-clients.md docs/outbound-queue.md`,
   Reference: `site/generated/headers.md docs/errors.md docs/glossary.md packages/core/README.md
     packages/http/README.md docs/stores.md docs/api/README.md`,
   Why: 'docs/internals.md docs/decisions/README.md docs/decisions/* docs/benchmarks/README.md docs/benchmarks/* docs/survivors.md CHANGELOG.md',

@@ -5,7 +5,7 @@ import { chromium } from 'playwright-core'
 import { programPath } from '../scripts/programs.js'
 import { serve } from './verify/serve.js'
 
-const PARTS = 'equal closed portable quick typing forms log search readers access drawn lies lines'.split(' ')
+const PARTS = 'equal closed portable quick typing forms log search readers access drawn lies'.split(' ')
 const wanted = process.argv.slice(2)
 const program = programPath('chromium')
 

@@ -11,11 +11,15 @@ export interface Program {
 
 /** @param path of its folder and file: 'koa/server'. */
 export function start(path: string, env: NodeJS.ProcessEnv): Program {
-  const child = spawn(process.execPath, [join(__dirname, '../dist', `${path}.js`)], {
+  const child = spawn(process.execPath, [pathOf(path)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   })
   return { child, lines: createInterface(child.stdout)[Symbol.asyncIterator]() }
+}
+
+export function pathOf(path: string): string {
+  return join(__dirname, '../dist', `${path}.js`)
 }
 
 export async function nextLine({ lines }: Program): Promise<string> {

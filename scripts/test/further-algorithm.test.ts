@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { addTests, compile, copyWithOneMore, removeCopy, run, touched } from '../further-algorithm/copy.js'
+import { addTests, compile, copyWithOneMore, removeCopy, run, touched } from './further-algorithm/copy.js'
 
 /*
  * One algorithm more than there are, made of the files that CONTRIBUTING names and of nothing else, in a copy of the sources. What
- * knows algorithms is asked about it there: scripts/further-algorithm has its parts and these tests.
+ * knows algorithms is asked about it there: scripts/test/further-algorithm has its parts and these tests.
  */
 
 const DOCUMENT = readFileSync('CONTRIBUTING.md', 'utf8')
@@ -11,7 +11,7 @@ const DOCUMENT = readFileSync('CONTRIBUTING.md', 'utf8')
 let folder: string
 beforeAll(() => {
   folder = copyWithOneMore()
-  addTests(folder, ['kit', 'texts'])
+  addTests(folder, ['kit.ts', 'texts.ts'])
 })
 afterAll(() => removeCopy(folder))
 

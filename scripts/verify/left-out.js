@@ -97,6 +97,15 @@ export const leftOut = {
     about: 'SDKs and HTTP clients under an outbound limit, with the retries of their own',
     tests: ['packages/harness/clients/test/outbound-clients.test.ts'],
   },
+  'other-promises': {
+    about: 'what a store, a semaphore or a listener returns, under the Promises of zone.js and bluebird',
+    tests: ['packages/harness/promises/test/other-promises.test.ts'],
+  },
+  written: {
+    about:
+      'what is written for programs of others: the manifests of docs/recipes/deploy, and the check of workflows',
+    tests: ['packages/harness/deploy/test/deploy.test.ts', 'scripts/check/workflows/test/workflows.test.ts'],
+  },
   releases: {
     about: 'what a release is made of: versions, tarballs, every style of import, and the SBOM',
     tests: ['scripts/test/installs.test.ts', 'scripts/test/tarballs.test.ts', 'scripts/test/version.test.ts'],
@@ -105,13 +114,14 @@ export const leftOut = {
     about: 'the applications of docs/migrate, each started with the other package and with Sluice',
     tests: ['docs/test/migrate.test.ts'],
   },
-  demos: {
-    about: 'the demos from start to end, in real time',
+  examples: {
+    about:
+      'examples in real time: a fleet, workers at a provider, an outage that Prometheus watches, and the demo from start to end',
     tests: [
-      'packages/demo/test/express.test.ts',
-      'packages/demo/test/fleet.test.ts',
-      'packages/demo/test/observability.test.ts',
-      'packages/demo/test/payments.test.ts',
+      'examples/test/fleet-worker.test.ts',
+      'examples/test/observability.test.ts',
+      'examples/test/payments-worker.test.ts',
+      'packages/demo/test/demo.test.ts',
     ],
   },
 }

@@ -149,7 +149,7 @@ class Reader {
     this.#attempt(path, () => declared.checkNames(options, given, { what: path, advice: 'leave it out' }))
     const entries = Object.entries(options).map(([name, one]) => [
       name,
-      this.#attempt(`${path}.${name}`, () => declared.readOne(one, given[name], name, { what: path })),
+      this.#attempt(`${path}.${name}`, () => declared.readOption(one, given[name], name, { what: path })),
     ])
     return Object.fromEntries(entries) as declared.Settings<D>
   }

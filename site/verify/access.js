@@ -9,7 +9,7 @@ import { takeSample } from './pictures.js'
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 /** One of each kind. */
 const PAGES =
-  `index start how-do-i outbound-migration algorithms errors api/core/interfaces/LimiterOptions migrate/bottleneck playground log`
+  `index start how-do-i outbound-queue algorithms errors api/core/interfaces/LimiterOptions migrate/bottleneck playground log`
     .split(' ')
     .map((name) => `${name}.html`)
 

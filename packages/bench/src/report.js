@@ -78,16 +78,12 @@ export function pageOf({ name, title, notes }, { goals, tables, panels, checked 
     `# Benchmark: ${title}`,
     ...(panels ? [`![${title}, as a chart](${name}.svg)`] : []),
     ...notes,
-    'Contenders take turns in every round. Figures are medians; a ratio is the median of the ratios of the rounds. Quote the ratios: the rest is this machine.',
-    ...(goals.length > 0 ? [VERDICTS] : []),
+    '[How to read this page](README.md#how-to-read-them).',
     facts.join('\n'),
     ...all.flatMap((table) => [`## ${table.title}`, markdownOf(table)]),
     ...(checked.length > 0 ? ['## Checked', checked.map((line) => `- ${line}`).join('\n')] : []),
   ].join('\n\n')
 }
-
-const VERDICTS =
-  'A goal is met where the whole 95 % bootstrap interval of the ratio reaches it, missed where no part of it does, else not shown, after two repetitions. A verdict in brackets does not count, for the reason beside it: fewer than 31 rounds, a load of 0.3 or more before the run, or a spread of the figures that Sluice is compared with (of their middle half) of 10 % or more.'
 
 /** Panels of the overview: from each page the one that most would ask for. */
 const OVERVIEW = /** @type {const} */ ([

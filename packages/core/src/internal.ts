@@ -38,16 +38,16 @@ export {
   CONTRACT,
   CONTRACT_NUMBER,
   FOLLOW,
-  inCommon,
+  sharedInProcess,
   OPEN_PART,
   SETTINGS,
 } from './values/contract.js'
 export { KeyLimits } from './semaphore/adaptive-limit.js'
 export { checkCost } from './values/cost.js'
 export { DURATION, formatDuration, millisecondsOf } from './values/duration.js'
-export { expected } from './values/errors.js'
+export { expectedButGot } from './values/errors.js'
 export { ExpiringMap } from './values/expiring-map.js'
-export { digest, ownText, storedKey } from './values/key.js'
+export { digest, copiedText, storedKey } from './values/key.js'
 export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export * from './values/options.js'
 export { inThisContext, isPromise } from './values/promises.js'

@@ -38,11 +38,9 @@ export class Tally {
     return count
   }
 
-  /** Milliseconds from the first call to the last answer of all tallies: every call that was allowed was allowed in between. */
-  static spanMs(tallies: readonly Tally[]): number {
-    const first = Math.min(...tallies.map((tally) => tally.#firstAskedAt))
-    const last = Math.max(...tallies.map((tally) => tally.#lastAnsweredAt))
-    return Math.max(0, last - first)
+  /** Milliseconds from the first call to the last answer: every call that was allowed was allowed in between. */
+  get spanMs(): number {
+    return Math.max(0, this.#lastAnsweredAt - this.#firstAskedAt)
   }
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 const MAIN = join(__dirname, '../dist/main.js')
 
-/** The built demo, as `npm run demo` starts it. */
+/** The built demo, as `npm start` starts it. */
 export interface Program {
   readonly child: ChildProcess
   readonly exitCode: Promise<number | null>
@@ -13,11 +13,10 @@ export interface Program {
   printed(pattern: RegExp): Promise<RegExpExecArray>
 }
 
-/** REDIS_URL is unset unless `env` sets it. */
-export function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Program {
+export function start(args: readonly string[]): Program {
   const child = spawn(process.execPath, [MAIN, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, NO_COLOR: '1', REDIS_URL: undefined, ...env },
+    env: { ...process.env, NO_COLOR: '1' },
   })
   let output = ''
   let errors = ''

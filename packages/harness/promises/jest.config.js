@@ -13,7 +13,7 @@ const KITS = [
 
 /**
  * The kits of adapters and of stores under each global Promise. What async functions return is no instance of these. Not under
- * bluebird, with which the kits' own clients and clocks do not work: packages/core/test/other-promises.test.ts has it.
+ * bluebird, with which the kits' own clients and clocks do not work: test/other-promises.test.ts has it.
  * @satisfies {import('jest').Config}
  */
 const config = {
@@ -32,7 +32,7 @@ const config = {
       ...project,
       rootDir,
       displayName: promise,
-      testEnvironment: './packages/harness/src/environments/other-promise.js',
+      testEnvironment: './packages/harness/promises/environment.js',
       // Jest warns of a Promise of zone.js that is used after its file.
       testEnvironmentOptions: { promise, globalsCleanup: 'off' },
       testMatch: KITS,

@@ -1,4 +1,4 @@
-import { checkNames, isPromise, readOne } from '@sluice/core/internal'
+import { checkNames, isPromise, readOption } from '@sluice/core/internal'
 import {
   addressesOf,
   closeUnread,
@@ -54,20 +54,18 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   const { connInfo, trustProxy, maxBuffered: most, ...limit } = { ...options }
   const request = platformFor({ connInfo, trustProxy }, limit)
   checkNames(MESSAGES, limit, { what: 'limitMessages' })
-  const mostUnread = readOne(maxBuffered, most, 'maxBuffered', { what: 'limitMessages' })
+  const mostUnread = readOption(maxBuffered, most, 'maxBuffered', { what: 'limitMessages' })
   const guard = createGuard<Message, Message>({ ...limit, headers: false }, messagePlatform(request))
 
-  /**
-   * Answers a message that may not pass: by `onDenied` if there is a decision and the client reads its answers, otherwise by
-   * closing the connection with the status 1008. There is no decision about a caller on the list `deny` (`forbidden`).
-   * `closeUnread` closes the connection of a client for which more bytes wait than `maxBuffered` allows, and returns true. A
-   * caller that has hung up gets no answer.
-   */
+  /** Answers a message that may not pass: by `onDenied`, or by closing the connection with the status 1008. */
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
     if (hungUp) return undefined
-    const decision = decisionAbout(message)
-    const isAnswered = decision && limit.onDenied && !closeUnread(message.ws.raw ?? {}, mostUnread)
-    if (isAnswered) return limit.onDenied!(message, message, decision)
+    const decision = decisionAbout(message) // none about a caller on the list `deny`
+    const { onDenied } = limit
+    // `closeUnread` closes the connection, and returns true, if the client leaves more bytes unread than `maxBuffered` allows.
+    if (decision && onDenied && !closeUnread(message.ws.raw ?? {}, mostUnread)) {
+      return onDenied(message, message, decision)
+    }
     return message.ws.close(1008, forbidden ? 'Forbidden' : 'Too Many Requests')
   }
 
@@ -83,45 +81,42 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
       .catch(() => {})
   }
 
-  /**
-   * Wraps the application's function that makes a connection's handlers. `onMessage` of the result counts each message,
-   * and passes it to the application's handler or refuses it. Where the guard waits for a store, later messages wait too
-   * (`last`), so that they keep their order.
-   */
-  return (createEvents) => async (c) => {
-    // Bun has forgotten the address when the first message comes.
-    keepAddresses(c, request)
-    const events = await createEvents(c)
-    /** Settled when the latest message of this connection that had to wait is no longer waiting. */
-    let last: Promise<void> | undefined
-    /**
-     * Has the guard count a message. It is then handled at once, unless its decision or an earlier message is still waiting.
-     * In that case it is handled when neither is waiting any more, so that messages keep their order.
-     */
+  /** Puts the limit before the handlers of one connection: `onMessage` counts a message, and then handles or refuses it. */
+  function limitedEvents(events: WSEvents, c: Context): WSEvents {
+    /** Settled when the latest message of this connection that had to wait for its decision is handled or refused. */
+    let latestWaiting: Promise<void> | undefined
     const onMessage = (event: MessageEvent, ws: WSContext): void => {
       const message = { c, event, ws }
-      const proceed = (denied: Denied | undefined): unknown =>
+      const handleOrRefuse = (denied: Denied | undefined): unknown =>
         denied ? refuse(message, denied) : events.onMessage?.(event, ws)
       const denied = guard(message, message) // Platforms have a request and a response; a message is both.
-      if (!last && (!denied || 'answer' in denied)) {
-        const handled = proceed(denied)
+      const isDecided = !denied || 'answer' in denied
+      if (isDecided && !latestWaiting) {
+        const handled = handleOrRefuse(denied)
         if (isPromise(handled)) closeIfFailed(handled, ws)
         return
       }
-      const current = Promise.allSettled([denied, last]).then(() => {
-        if (last === current) last = undefined
+      // Messages keep their order: this one waits for its decision, and for the messages that came before it.
+      const waiting = Promise.allSettled([denied, latestWaiting]).then(() => {
+        if (latestWaiting === waiting) latestWaiting = undefined
         // Not returned, because a handler that never ends would keep later messages from being refused.
-        closeIfFailed(Promise.resolve(denied).then(proceed), ws)
+        closeIfFailed(Promise.resolve(denied).then(handleOrRefuse), ws)
       })
-      last = current
+      latestWaiting = waiting
     }
-    /** Calls the application's `onClose` when the connection has closed, after every message before that. */
+    /** Calls the application's `onClose` after every message that came before the end. */
     const onClose: WSEvents['onClose'] = (event, ws) => {
       const close = (): void => events.onClose?.(event, ws)
-      if (last) closeIfFailed(last.then(close), ws)
+      if (latestWaiting) closeIfFailed(latestWaiting.then(close), ws)
       else close()
     }
     return { ...events, onMessage, ...(events.onClose && { onClose }) }
+  }
+
+  return (createEvents) => async (c) => {
+    // Bun has forgotten the address when the first message comes.
+    keepAddresses(c, request)
+    return limitedEvents(await createEvents(c), c)
   }
 }
 

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { type DeclarationOf, func, read, unchecked } from '@sluice/core/internal'
+import { type DeclarationOf, func, readOptions, unchecked } from '@sluice/core/internal'
 import {
   behindProxies,
   hasHungUp,
@@ -33,7 +33,7 @@ export function platformFor(
   address: Partial<Record<keyof AddressOptions, unknown>>,
   { key, allow, deny, limits }: Partial<Record<'key' | 'allow' | 'deny' | 'limits', unknown>>,
 ): Platform<Context, Context> {
-  const { connInfo, trustProxy } = read(ADDRESS, address, { what: 'rateLimit' })
+  const { connInfo, trustProxy } = readOptions(ADDRESS, address, { what: 'rateLimit' })
   const hasKeys = key || (Array.isArray(limits) && limits.every((part) => part?.key))
   if (!connInfo && (!hasKeys || Array.isArray(allow) || Array.isArray(deny))) {
     const why = 'connInfo is needed for addresses'

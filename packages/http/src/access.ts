@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { expected } from '@sluice/core/internal'
+import { expectedButGot } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { callerOf, type KeySource } from './caller.js'
 import { addressGroups, clientAddress, maskOf } from './client-address.js'
@@ -50,7 +50,12 @@ export function accessChooser<Req, Res>(
 function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test<Req> {
   if (typeof given === 'function') return given as Test<Req>
   if (!Array.isArray(given)) {
-    throw expected(PolicyError, 'INVALID_OPTION', `${name} must be a list of addresses or a function`, given)
+    throw expectedButGot(
+      PolicyError,
+      'INVALID_OPTION',
+      `${name} must be a list of addresses or a function`,
+      given,
+    )
   }
   const isListed = addressMatcher(given, name)
   return (req) => {
@@ -81,7 +86,7 @@ export function addressMatcher(list: AddressList, name: string): (address: strin
     else if (block) blocks.push(block)
     else {
       const what = `${name} must list addresses and CIDR blocks, such as '10.0.0.0/8'`
-      throw expected(PolicyError, 'INVALID_OPTION', what, entry)
+      throw expectedButGot(PolicyError, 'INVALID_OPTION', what, entry)
     }
   }
   return function isListed(address) {

@@ -1,5 +1,12 @@
 import { InputError } from '@sluice/core'
-import { type DeclarationOf, expected, inCommon, ownText, read, whole } from '@sluice/core/internal'
+import {
+  type DeclarationOf,
+  expectedButGot,
+  sharedInProcess,
+  copiedText,
+  readOptions,
+  whole,
+} from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { bareAddress, clientAddress, IPV6_PREFIX } from './client-address.js'
 import { getOrMake } from './get-or-make.js'
@@ -29,7 +36,7 @@ export interface ByIpOptions {
  * @throws {PolicyError} INVALID_OPTION for a prefix out of bounds.
  */
 export const byIp = toBeCalled(function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
-  const toKey = addressKeys(read(BY_IP, options, { what: 'byIp' }).ipv6Prefix)
+  const toKey = addressKeys(readOptions(BY_IP, options, { what: 'byIp' }).ipv6Prefix)
   return (req, source) => callerOf(req, source, toKey) ?? UNKNOWN
 }, 'byIp()')
 
@@ -39,9 +46,9 @@ export const byIp = toBeCalled(function byIp<Req>(options: ByIpOptions = {}): Ke
  * @throws {InputError} INVALID_KEY if it is not an IP address.
  */
 export function ipKey(address: string, options: ByIpOptions = {}): string {
-  const caller = clientAddress(address, read(BY_IP, options, { what: 'ipKey' }).ipv6Prefix)
+  const caller = clientAddress(address, readOptions(BY_IP, options, { what: 'ipKey' }).ipv6Prefix)
   if (caller === undefined)
-    throw expected(InputError, 'INVALID_KEY', 'address must be an IP address', address)
+    throw expectedButGot(InputError, 'INVALID_KEY', 'address must be an IP address', address)
   return `ip:${caller}`
 }
 
@@ -97,7 +104,7 @@ function addressKeys(ipv6Prefix: number): NameAddress {
  */
 
 /** Addresses by request. A WeakMap, as few requests wait, and Express takes longer to look for a property that is not there. */
-const keptAddresses = inCommon('addresses', () => new WeakMap<object, Addresses>())
+const keptAddresses = sharedInProcess('addresses', () => new WeakMap<object, Addresses>())
 
 /** The addresses of a request when the first limiter saw it. */
 interface Addresses {
@@ -201,7 +208,7 @@ export function rememberRecent<T>(make: (text: string) => T): (text: string | un
     }
     const place = hash & (PLACES - 1)
     if (texts[place] === text) return results[place]!
-    const own = ownText(text)
+    const own = copiedText(text)
     texts[place] = own
     return (results[place] = make(own))
   }

@@ -1,5 +1,6 @@
 import { type Limiter, type Policy, PolicyError } from '@sluice/core'
 import { OPEN_PART, prepareTogether } from '@sluice/core/internal'
+import { getOrMake } from './get-or-make.js'
 import { type AroundSteps, type Guard, RequestGuard } from './guard.js'
 import {
   checkPartCount,
@@ -109,39 +110,36 @@ function guardOfLimitsInForce<Req, Res>(
   around?: AskAboutSeveral<Req, Res>,
 ): Guard<Req, Res> & Pick<CombinableGuard<Req, Res>, 'inForce'> {
   const limiters: Limiter[] = []
-  /** The limiters that were made here, by name. */
-  const made = new Map<string, Limiter>()
-  const askForList = options.limits as () => unknown
-  /** The list that was in force last, and the limits that were made of it. */
-  let list: unknown
-  let limits: ReturnType<LimitsInForce<Req, Res>> = []
-  /** Returns the limits of the list that is in force now; they are made anew if that is another list than before. */
-  const inForce: LimitsInForce<Req, Res> = () => {
-    const newList = askForList()
-    if (newList === list && limits.length > 0) return limits
-    const parts = partsOf({ ...options, limits: () => newList as never })
+  const madeByName = new Map<string, Limiter>()
+  // A new limiter is kept at once: a list that is refused, as another of its parts is wrong, comes again with the next request.
+  const limiterFor = (part: RequestLimitOptions<Req, Res>): Limiter =>
+    part.limiter ? limiterOf(part) : getOrMake(madeByName, part.name ?? 'default', () => limiterOf(part))
+  const makeLimitsOf = (list: unknown): ReturnType<LimitsInForce<Req, Res>> => {
+    const parts = partsOf({ ...options, limits: () => list as never })
     const counting = parts.filter(({ semaphore }) => !semaphore)
     checkNames(counting.map(({ limiter, name = 'default' }) => limiter ?? { name }))
-    const isFirst = limiters.length === 0
-    // A new limiter is kept at once: a list that is refused, as another of its parts is wrong, comes again with the next request.
-    const limiterFor = (part: RequestLimitOptions<Req, Res>): Limiter => {
-      const { name = 'default', limiter: given } = part
-      const limiter = (given ? undefined : made.get(name)) ?? limiterOf(part)
-      if (!given) made.set(name, limiter)
-      return limiter
-    }
+    const isFirstList = limiters.length === 0
     // A limiter that was made for an earlier list keeps its policies, so each call brings those of this list.
     const optionsFor = (part: RequestLimitOptions<Req, Res>, limiter: Limiter) => {
-      if (part.limiter || isFirst) return part
+      if (part.limiter || isFirstList) return part
       for (const tier of part.tiers ?? []) makeKnown(limiter, tier)
       return { ...part, limiter, policies: policiesBrought(part) }
     }
     const newLimits = makeLimits(parts, options, platform, limiterFor, optionsFor)
     const ofLimits = limitersOf(newLimits)
-    if (!isFirst) prepareTogether(ofLimits)
+    if (!isFirstList) prepareTogether(ofLimits)
     limiters.push(...new Set(ofLimits.filter((limiter) => !limiters.includes(limiter))))
-    list = newList
-    return (limits = newLimits)
+    return newLimits
+  }
+  const askForList = options.limits as () => unknown
+  let lastList: unknown
+  let lastLimits: ReturnType<LimitsInForce<Req, Res>> = []
+  const inForce: LimitsInForce<Req, Res> = () => {
+    const list = askForList()
+    if (list === lastList && lastLimits.length > 0) return lastLimits
+    lastLimits = makeLimitsOf(list)
+    lastList = list
+    return lastLimits
   }
   const guard = new SeveralGuard([], platform, around, [inForce])
   return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options, inForce })

@@ -1,5 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
-import { CONTRACT_NUMBER, inCommon, SETTINGS } from '@sluice/core/internal'
+import { CONTRACT_NUMBER, sharedInProcess, SETTINGS } from '@sluice/core/internal'
 import type { KeptHeaders, Platform } from './platform.js'
 import { warn } from './setup-warnings.js'
 
@@ -10,7 +10,7 @@ import { warn } from './setup-warnings.js'
  * and the CJS build of this package in one process; copies of another contract do not read each other's decisions.
  */
 const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
-const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
+const decisionsBeside = sharedInProcess('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
 
 /**
  * One limiter's decision about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
@@ -54,7 +54,10 @@ export class Recorder<Req> {
   readonly #inHeaders: boolean
   readonly #platform: RequestIdentity<Req>
 
-  /** `inHeaders` says whether the guard of this limiter writes headers; `platform` knows where decisions are kept. */
+  /**
+   * Makes what keeps the decisions of `limiter` with the requests they are about. `inHeaders`: its guard also writes them to
+   * headers. `platform` finds the request.
+   */
   constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
     this.#limiter = limiter
     this.#inHeaders = inHeaders

@@ -23,9 +23,7 @@ export type Responder<Req, Res> = ReturnType<typeof responder<Req, Res>>
 
 /**
  * Makes the functions that answer requests that may not pass: `deny` after a decision, `forbid` for a caller on the list
- * `deny`. A response that has begun is left alone. A request over a limit, or under a key that is blocked, is answered 429.
- * Where the store failed and no policy denied, the caller has done nothing wrong, so the answer is 503, to be retried in a
- * second.
+ * `deny`. A response that has begun is left alone.
  */
 export function responder<Req, Res>(
   { onDenied, hideBlocks, denialId }: AnswerOptions<Req, Res>,
@@ -34,23 +32,22 @@ export function responder<Req, Res>(
   limiter: Limiter,
 ) {
   /** Whether a late answer is being waited for: one at a time is enough to see that there is none. */
-  let isWaiting = false
+  let isAwaitingAnswer = false
   return { deny, forbid }
 
   /**
-   * Answers a request that `decision` denied: sets status and headers, and calls `onDenied` or sends the problem details.
-   * Returns the answer, for the adapter to pass on. `all` are the decisions of all limiters about the request, whose policies
-   * the problem details name. Retry-After is left out where no wait helps. `denialId` is asked even if the response has begun
-   * or `onDenied` answers, but not where the store failed (`degraded`): that is no caller's denial.
+   * Answers a request that `decision` denied: 429, or 503 where the store failed (`degraded`), as the caller has done nothing
+   * wrong then. Returns the answer, for the adapter to pass on. `all` are the decisions of all limiters about the request.
    */
   function deny(req: Req, res: Res, decision: Decision, all: RequestDecisions): MaybePromise<Denied> {
     const isDegraded = decision.reason === 'degraded'
+    // Asked even if the response has begun, since the denial is counted by its id.
     const id = isDegraded ? undefined : denialId?.(decision)
     if (platform.headersSent(res)) return { answer: undefined }
     setKept(all.kept, res, platform)
-    const retryAfter = isDegraded ? 1 : retryAfterSeconds(decision)
     platform.setStatus(res, isDegraded ? CAPACITY_REDUCED.status : QUOTA_EXCEEDED.status)
     setHeader(res, 'Cache-Control', 'no-store')
+    const retryAfter = isDegraded ? 1 : retryAfterSeconds(decision) // undefined where no wait helps
     if (retryAfter !== undefined) setHeader(res, 'Retry-After', String(retryAfter))
     if (onDenied) {
       return chain(onDenied(req, res, decision), (result) => {
@@ -61,31 +58,47 @@ export function responder<Req, Res>(
     }
     setHeader(res, 'Content-Type', PROBLEM_TYPE)
     if (isDegraded) return { answer: platform.send(req, res, CAPACITY_REDUCED, CAPACITY_TEXT) }
-    const isBlocked = decision.reason === 'blocked' && !hideBlocks
-    const detail = detailOf(retryAfter, isBlocked ? 'This client is blocked.' : 'Too many requests.')
+    return { answer: sendDenial(req, res, decision, all, retryAfter, id) }
+  }
+
+  /** Sends the problem details of a denial: why, when to retry (in seconds), which policies denied, and the denial's `id`. */
+  function sendDenial(
+    req: Req,
+    res: Res,
+    decision: Decision,
+    all: RequestDecisions,
+    retryAfter: number | undefined,
+    id: string | undefined,
+  ): unknown {
+    const isShownBlocked = decision.reason === 'blocked' && !hideBlocks
+    const detail = detailOf(retryAfter, isShownBlocked ? 'This client is blocked.' : 'Too many requests.')
     const names = violatedPolicies(decision, all, hideBlocks ? HIDDEN : VIOLATIONS)
-    const text = `${isBlocked ? BLOCKED_TEXT : QUOTA_TEXT}"detail":"${detail}","violated-policies":${listText(names)}}`
-    const problem = problemOf(isBlocked ? BLOCKED : QUOTA_EXCEEDED, detail, names)
-    if (id === undefined) return { answer: platform.send(req, res, problem, text) }
+    const problem = problemOf(isShownBlocked ? BLOCKED : QUOTA_EXCEEDED, detail, names)
+    // The same as JSON, put together from parts: JSON.stringify takes longer.
+    const text = `${isShownBlocked ? BLOCKED_TEXT : QUOTA_TEXT}"detail":"${detail}","violated-policies":${listText(names)}}`
+    if (id === undefined) return platform.send(req, res, problem, text)
     const instance = `urn:sluice:denial:${id}`
     const textWithId = `${text.slice(0, -1)},"instance":${JSON.stringify(instance)}}`
-    return { answer: platform.send(req, res, { ...problem, instance }, textWithId) }
+    return platform.send(req, res, { ...problem, instance }, textWithId)
   }
 
   /**
    * Sends the body that `onDenied` has returned, by the platform's `sendResult` if it has one. There is no body if the result
-   * is undefined, the response itself or a stream. `onDenied` may then answer later, by a timer or a file; where the platform
-   * has `answersLate`, a second without an answer is reported.
+   * is undefined, the response itself or a stream: `onDenied` may then answer later, by a timer or a file.
    */
   function sendResult(req: Req, res: Res, result: unknown): void {
     const isStream = typeof Object(result).on === 'function'
     if (result !== undefined && result !== res && !isStream) return platform.sendResult?.(res, result)
-    if (isWaiting || !platform.answersLate) return
-    isWaiting = true
+    if (platform.answersLate && !isAwaitingAnswer) warnIfUnanswered(req, res)
+  }
+
+  /** Warns if the response has not begun in a second, though the caller has not hung up. */
+  function warnIfUnanswered(req: Req, res: Res): void {
+    isAwaitingAnswer = true
     let hasHungUp = false
     platform.onHungUp?.(req, res, () => void (hasHungUp = true))
     const timer: Partial<NodeJS.Timeout> = setTimeout(() => {
-      isWaiting = false
+      isAwaitingAnswer = false
       if (!hasHungUp && !platform.headersSent(res)) warn(limiter, 'ANSWER_MISSING')
     }, 1000)
     timer.unref?.()

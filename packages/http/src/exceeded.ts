@@ -1,5 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
-import { inCommon, nowMs, ownText, storedKey } from '@sluice/core/internal'
+import { sharedInProcess, nowMs, copiedText, storedKey } from '@sluice/core/internal'
 import { getOrMake } from './get-or-make.js'
 
 export type ReportExceeded<Req, Res> = (req: Req, res: Res, key: string, decision: Decision) => void
@@ -14,7 +14,7 @@ export function exceededReporter<Req, Res>(
   onExceeded: (req: Req, res: Res, decision: Decision) => unknown,
 ): ReportExceeded<Req, Res> {
   return (req, res, key, decision) => {
-    if (decision.reason === 'limit' && recordOver(limiter, storedKey(key), decision))
+    if (decision.reason === 'limit' && hasGoneOver(limiter, storedKey(key), decision))
       report(req, res, decision).catch(() => {})
   }
 
@@ -32,7 +32,7 @@ export function exceededReporter<Req, Res>(
 const MOST_KEYS = 10_000
 
 /** By limiter and stored key, what was seen of its denials. */
-const overLimit = inCommon('exceeded', () => new WeakMap<Limiter, Map<string, OverLimit>>())
+const overLimit = sharedInProcess('exceeded', () => new WeakMap<Limiter, Map<string, OverLimit>>())
 
 /** Instants of the monotonic clock, in milliseconds. */
 interface OverLimit {
@@ -48,10 +48,10 @@ interface OverLimit {
  * once. That is so with its first denial. With a later one it is so if two instants have passed: `fullAt`, as a key whose
  * allowance was not full again counts as still over; and `windowEnd`, a window after it last went over, so that a window
  * has one report at most. Beyond 10,000 keys the one that was denied longest ago is forgotten: the first of the map, as each
- * denial moves its key to the end. The map holds a copy of the key (`ownText`), because a text that was cut from a header
+ * denial moves its key to the end. The map holds a copy of the key (`copiedText`), because a text that was cut from a header
  * would keep the whole header in memory.
  */
-function recordOver(limiter: Limiter, key: string, decision: Decision): boolean {
+function hasGoneOver(limiter: Limiter, key: string, decision: Decision): boolean {
   const keys = getOrMake(overLimit, limiter, () => new Map<string, OverLimit>())
   const now = nowMs()
   const before = keys.get(key)
@@ -62,7 +62,7 @@ function recordOver(limiter: Limiter, key: string, decision: Decision): boolean 
   if (keys.size >= MOST_KEYS) keys.delete(keys.keys().next().value!)
   // A limit of 0 is never full again, and counts by its window.
   const fullAt = now + (decision.retryAfterMs < Infinity ? decision.resetAfterMs : windowOf(decision))
-  const kept = before?.key ?? ownText(key)
+  const kept = before?.key ?? copiedText(key)
   keys.set(kept, { key: kept, fullAt, windowEnd })
   return isNew
 }

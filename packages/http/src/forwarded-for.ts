@@ -1,4 +1,4 @@
-import { readOne, whole } from '@sluice/core/internal'
+import { readOption, whole } from '@sluice/core/internal'
 import type { RequestReader } from './platform.js'
 
 /** The option of platforms whose framework has no setting for proxies. */
@@ -21,7 +21,7 @@ export function behindProxies<Req>(
   { header, socketAddress }: Pick<RequestReader<Req>, 'header' | 'socketAddress'>,
   trustProxy: unknown,
 ): RequestReader<Req>['address'] {
-  const proxies = readOne(PROXIES, trustProxy, 'trustProxy', { what: 'rateLimit' })
+  const proxies = readOption(PROXIES, trustProxy, 'trustProxy', { what: 'rateLimit' })
   return (req) => {
     const list = proxies > 0 && header(req, 'x-forwarded-for')
     return list ? list.split(',').slice(-proxies)[0]!.trim() : socketAddress(req)

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { type DeclarationOf, expected, oneOf, unchecked } from '@sluice/core/internal'
+import { type DeclarationOf, expectedButGot, oneOf, unchecked } from '@sluice/core/internal'
 import { mostRestrictive, type RequestDecision, type RequestDecisions, wholeSeconds } from './decisions.js'
 import { writeDraft6, writeDraft7, writeDraft11 } from './ietf-drafts.js'
 import type { KeptHeaders, Platform, SetHeader } from './platform.js'
@@ -49,21 +49,10 @@ export function headerWriter<Res>(
   options: HeaderOptions,
   platform: Pick<Platform<never, Res>, 'headersSent' | 'setHeader' | 'atHead'>,
 ): WriteHeaders<Res> | undefined {
-  const { headers = 'x-ratelimit', resetAs = 'epoch' } = options
-  const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
-  const drafts = formats.filter((format) => format !== 'x-ratelimit')
-  if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
-    const what =
-      "headers must be 'x-ratelimit' (the default), 'ietf' (the newest draft), 'draft-6', 'draft-7', a list of them or false"
-    throw expected(PolicyError, 'INVALID_OPTION', what, headers)
-  }
-  if (new Set(drafts).size > 1) {
-    const what = `${drafts.join(' and ')} exclude each other: both set RateLimit-Policy`
-    throw new PolicyError('INVALID_OPTION', what)
-  }
-  const xRateLimit = formats.includes('x-ratelimit')
-  const writeDraft = drafts[0] && DRAFTS[drafts[0]]
-  if (!xRateLimit && !writeDraft) return undefined
+  const { resetAs = 'epoch' } = options
+  const { hasXRateLimit, draft } = checkedFormats(options)
+  const writeDraft = draft && DRAFTS[draft]
+  if (!hasXRateLimit && !writeDraft) return undefined
   const set = headerSetter(options.headerNames, { setHeader: keep })
   return function writeHeaders(all, res) {
     const isOne = all.length === 1
@@ -77,10 +66,29 @@ export function headerWriter<Res>(
       kept = new Map()
       if (platform.atHead?.(res, kept)) all.kept = kept
     }
-    if (xRateLimit) writeXRateLimit(shown, resetAs, kept, set)
+    if (hasXRateLimit) writeXRateLimit(shown, resetAs, kept, set)
     if (writeDraft) writeDraft(shown, kept, set)
     if (!all.kept) setKept(kept, res, platform)
   }
+}
+
+/**
+ * The formats of headers that the options ask for: X-RateLimit-*, and at most one of the IETF's drafts.
+ * @throws {PolicyError} INVALID_OPTION for an unknown format, or for two drafts.
+ */
+function checkedFormats({ headers = 'x-ratelimit' }: HeaderOptions) {
+  const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
+  const drafts = formats.filter((format) => format !== 'x-ratelimit')
+  if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
+    const what =
+      "headers must be 'x-ratelimit' (the default), 'ietf' (the newest draft), 'draft-6', 'draft-7', a list of them or false"
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', what, headers)
+  }
+  if (new Set(drafts).size > 1) {
+    const what = `${drafts.join(' and ')} exclude each other: both set RateLimit-Policy`
+    throw new PolicyError('INVALID_OPTION', what)
+  }
+  return { hasXRateLimit: formats.includes('x-ratelimit'), draft: drafts[0] }
 }
 
 const keep: SetHeader<KeptHeaders> = (kept, name, value) => void kept.set(name, value)
@@ -192,7 +200,7 @@ export function headerSetter<Res>(
 ): SetHeader<Res> {
   if (names === undefined) return setHeader
   if (typeof names !== 'object' || names === null) {
-    throw expected(PolicyError, 'INVALID_OPTION', 'headerNames must be an object', names)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', 'headerNames must be an object', names)
   }
   const renamed = new Map(Object.entries(names).filter(([, newName]) => newName !== undefined))
   for (const [name, newName] of renamed) checkName(name, newName)
@@ -214,10 +222,10 @@ export function headerSetter<Res>(
 function checkName(name: string, newName: unknown): void {
   if (!(RENAMEABLE as readonly string[]).includes(name)) {
     const what = `headerNames knows ${RENAMEABLE.join(', ')}`
-    throw expected(PolicyError, 'INVALID_OPTION', what, name)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', what, name)
   }
   if (newName === false || (typeof newName === 'string' && TOKEN.test(newName))) return
-  throw expected(
+  throw expectedButGot(
     PolicyError,
     'INVALID_OPTION',
     `headerNames: ${name} must be the name of a header or false`,

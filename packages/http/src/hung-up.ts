@@ -128,23 +128,23 @@ function onClosed(response: AnyResponse, listener: () => void): () => void {
     listener()
     return () => {}
   }
-  const ofConnection =
+  const connectionListeners =
     connection &&
     getOrMake(OF_CONNECTIONS, connection, () => {
       const listeners = new Set<() => void>()
       connection.once?.('close', () => listeners.forEach((each) => each()))
       return listeners
     })
-  const closed = (): void => {
+  const onClose = (): void => {
     stop()
     listener()
   }
   const stop = (): void => {
-    response.off('close', closed)
-    ofConnection?.delete(closed)
+    response.off('close', onClose)
+    connectionListeners?.delete(onClose)
   }
-  response.once('close', closed)
-  ofConnection?.add(closed)
+  response.once('close', onClose)
+  connectionListeners?.add(onClose)
   return stop
 }
 

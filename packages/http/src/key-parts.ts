@@ -1,5 +1,5 @@
 import { InputError } from '@sluice/core'
-import { expected } from '@sluice/core/internal'
+import { expectedButGot } from '@sluice/core/internal'
 
 /** Text or a number, as databases give ids. The number 1 and the text '1' are the same key. */
 export type KeyPart = string | number | bigint
@@ -30,5 +30,10 @@ function escaped(part: KeyPart): string {
  */
 function numberText(part: number | bigint): string {
   if (typeof part === 'bigint' || Number.isFinite(part)) return String(part)
-  throw expected(InputError, 'INVALID_KEY', 'a part of a key must be a string, a number or a bigint', part)
+  throw expectedButGot(
+    InputError,
+    'INVALID_KEY',
+    'a part of a key must be a string, a number or a bigint',
+    part,
+  )
 }

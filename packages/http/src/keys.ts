@@ -1,5 +1,5 @@
 import { InputError, PolicyError } from '@sluice/core'
-import { expected, sha256 } from '@sluice/core/internal'
+import { expectedButGot, sha256 } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { addressKey, type KeyFunction, type KeySource } from './caller.js'
 import { clientAddress } from './client-address.js'
@@ -17,10 +17,15 @@ export const byUser = toBeCalled(function byUser<Req>(
   action?: string,
 ): KeyFunction<Req> {
   if (typeof pick !== 'function') {
-    throw expected(PolicyError, 'INVALID_OPTION', 'byUser needs a function that picks the user id', pick)
+    throw expectedButGot(
+      PolicyError,
+      'INVALID_OPTION',
+      'byUser needs a function that picks the user id',
+      pick,
+    )
   }
   if (action !== undefined && typeof action !== 'string') {
-    throw expected(PolicyError, 'INVALID_OPTION', 'the action of byUser must be a string', action)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', 'the action of byUser must be a string', action)
   }
   /**
    * The key of a request for which `pick` returned `id`. A request without a user is counted by its address, as all such
@@ -41,7 +46,7 @@ export const byUser = toBeCalled(function byUser<Req>(
  */
 export const byApiKey = toBeCalled(function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
   if (typeof header !== 'string' || header === '') {
-    throw expected(PolicyError, 'INVALID_OPTION', 'byApiKey needs the name of a header', header)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', 'byApiKey needs the name of a header', header)
   }
   const name = header.toLowerCase()
   return (req, source) => {
@@ -63,7 +68,7 @@ export function apiKeyIn(name: string, value: string | undefined): string | unde
  * @throws {InputError} INVALID_KEY if `id` is not an id.
  */
 export function userKey(id: KeyPart, action?: string): string {
-  if (id === '') throw expected(InputError, 'INVALID_KEY', 'the id of a user must not be empty', id)
+  if (id === '') throw expectedButGot(InputError, 'INVALID_KEY', 'the id of a user must not be empty', id)
   return action === undefined ? joinKey('user', id) : joinKey('user', id, action)
 }
 
@@ -75,7 +80,7 @@ export function userKey(id: KeyPart, action?: string): string {
 export function apiKeyKey(apiKey: string): string {
   const bare = typeof apiKey === 'string' ? apiKey.trim().replace(BEARER, '') : ''
   if (bare === '')
-    throw expected(InputError, 'INVALID_KEY', 'an API key must be a text that is not empty', apiKey)
+    throw expectedButGot(InputError, 'INVALID_KEY', 'an API key must be a text that is not empty', apiKey)
   return hashedKey(bare)
 }
 

@@ -14,13 +14,13 @@ import {
   checkContract,
   custom,
   type DeclarationOf,
-  expected,
+  expectedButGot,
   flag,
   func,
   LIMITER,
   type LimiterSettings,
   type Option,
-  read,
+  readOptions,
   REFUSED,
   unchecked,
   MOST_PARTS,
@@ -146,7 +146,7 @@ type LimitOption = 'limiter' | 'limit' | 'window'
  * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or in conflict.
  */
 export function limiterOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Limiter {
-  read(REQUEST_LIMIT, options, { what: 'rateLimit' })
+  readOptions(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const limiter = options.limiter
     ? checkShared(options, options.limiter)
     : createLimiter(limiterOptionsOf(options))
@@ -263,14 +263,14 @@ export const REQUEST_LIMIT = {
 export function partsOf<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
 ): readonly (RequestLimitOptions<Req, Res> & Pick<PartLimitOptions<Req, Res>, 'semaphore'>)[] {
-  read(REQUEST_LIMIT, options, { what: 'rateLimit' })
+  readOptions(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const limits = typeof options.limits === 'function' ? options.limits() : options.limits
   checkPartCount(limits)
   for (const name of OF_ONE) {
     if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')
   }
   return limits.map((part: PartLimitOptions<Req, Res>) => {
-    read(part?.semaphore ? PERMIT : PART, part, { what: 'a limit of rateLimit' })
+    readOptions(part?.semaphore ? PERMIT : PART, part, { what: 'a limit of rateLimit' })
     const ofLimiter = part.limiter || part.semaphore ? undefined : pick(options, BY_LIMITERS)
     return { ...ofLimiter, ...part }
   })
@@ -283,7 +283,7 @@ const OF_ONE = [...OWN, ...Object.keys({ ...LIMIT, ...WAITING })]
 /** Checks that `parts`, the option `limits`, is a list of 1 to 16. @throws {PolicyError} INVALID_OPTION. */
 export function checkPartCount<Part>(parts: readonly Part[] | undefined): asserts parts is readonly Part[] {
   if (Array.isArray(parts) && parts.length > 0 && parts.length <= MOST_PARTS) return
-  throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, parts)
+  throw expectedButGot(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, parts)
 }
 
 /**
@@ -293,7 +293,7 @@ export function checkPartCount<Part>(parts: readonly Part[] | undefined): assert
  */
 function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: Limiter): Limiter {
   if (typeof limiter.decide !== 'function') {
-    throw expected(PolicyError, 'INVALID_OPTION', 'limiter must be made by createLimiter()', limiter)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', 'limiter must be made by createLimiter()', limiter)
   }
   checkContract('limiter', limiter)
   for (const [name, value] of Object.entries(options)) {
@@ -330,7 +330,7 @@ function ownPolicies<Req, Res>({
   if (list !== undefined && !Array.isArray(list)) {
     const what =
       "policies must be a list, such as [gcra({ limit: 10, window: '1s' })], or a function that gives one"
-    throw expected(PolicyError, 'INVALID_OPTION', what, list)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', what, list)
   }
   if (list && limit !== undefined) throw conflictingOptions('limit', 'policies')
   if (list && window !== undefined) throw conflictingOptions('window', 'policies')
@@ -351,7 +351,12 @@ const PLACEHOLDER: readonly Policy[] = [slidingLog({ limit: 1, window: '1s' })]
  */
 function requirePolicies(list: readonly Policy[] | undefined): readonly Policy[] {
   if (list) return list
-  throw expected(InputError, 'INVALID_POLICIES', 'policies must give a list where there is no limit', list)
+  throw expectedButGot(
+    InputError,
+    'INVALID_POLICIES',
+    'policies must give a list where there is no limit',
+    list,
+  )
 }
 
 /** The error for two options that cannot both be given. */

@@ -1,5 +1,5 @@
 import type { Limiter } from '@sluice/core'
-import { inCommon } from '@sluice/core/internal'
+import { sharedInProcess } from '@sluice/core/internal'
 
 /*
  * Set-ups that run but do not limit as intended. Each is detected while requests are served and reported once per limiter;
@@ -48,7 +48,7 @@ export function warn(limiter: Limiter, warning: SetupWarning, setting = ''): voi
  * The names of limiters of requests in this process. Bounded, as a limiter made in a handler may have a name for each
  * request.
  */
-const names = inCommon('request-limiters', () => new Set<string>())
+const names = sharedInProcess('request-limiters', () => new Set<string>())
 const MOST_NAMES = 100
 
 /** Notes the name of a limiter of requests, for warnings that concern all of them. */

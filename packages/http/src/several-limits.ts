@@ -67,12 +67,13 @@ export function oneLimit<Req, Res>(
     limiter,
     count: steps.count.bind(steps),
     deny: steps.deny.bind(steps),
+    /** Notes the key, cost and policies of a request in `list`, which comes in the place of a response. */
     ask: (req, list, key, cost) =>
       chain(guard.choosePolicies?.(req), (policies) => {
-        const counted = list as unknown as Counts<Req, Res>
+        const { keys, permits } = list as unknown as Counts<Req, Res>
         const enforce = frame.enforce !== false
-        if (semaphore) counted.permits.push({ limit, call: { semaphore, key, enforce } })
-        else counted.keys.push({ limit, call: { limiter, key, cost, ...(policies && { policies }) } })
+        if (semaphore) permits.push({ limit, call: { semaphore, key, enforce } })
+        else keys.push({ limit, call: { limiter, key, cost, ...(policies && { policies }) } })
         return undefined
       }),
   }))
@@ -230,8 +231,7 @@ export class SeveralGuard<Req, Res> {
   /**
    * Obeys the decisions of all limits: records them and writes the headers of each frame. If one of them denied the
    * request, it is answered as the most restrictive limit (`binding`) answers, and each denial is reported to
-   * `onExceeded`. For an allowed request, `shouldCharge` is asked when the response has been sent, and may give the
-   * charges back; several limits with the same function share one call of it.
+   * `onExceeded`.
    */
   #obey(
     req: Req,
@@ -247,17 +247,23 @@ export class SeveralGuard<Req, Res> {
     const strictest = mostRestrictive(decided)
     const binding = decided.find(({ decision }) => decision === strictest)!
     const all = this.#record(req, decided, binding)
-    const written = new Set<object>()
+    const writtenFrames = new Set<object>()
     for (const { limit } of decided) {
-      if (!written.has(limit.frame)) limit.guard.writeHeaders?.(all, res)
-      written.add(limit.frame)
+      if (!writtenFrames.has(limit.frame)) limit.guard.writeHeaders?.(all, res)
+      writtenFrames.add(limit.frame)
     }
-    if (!isAllowed) {
-      for (const { limit, decision } of decided) {
-        if (!decision.allowed) limit.guard.reportExceeded?.(req, res, decision.key, decision)
-      }
-      return binding.limit.guard.respond.deny(req, res, binding.decision, all)
+    if (isAllowed) {
+      this.#settleWhenSent(req, res, decided)
+      return undefined
     }
+    for (const { limit, decision } of decided) {
+      if (!decision.allowed) limit.guard.reportExceeded?.(req, res, decision.key, decision)
+    }
+    return binding.limit.guard.respond.deny(req, res, binding.decision, all)
+  }
+
+  /** Asks each function `shouldCharge` once, when the response has been sent, whether the charges of its limits stay. */
+  #settleWhenSent(req: Req, res: Res, decided: readonly Decided<Req, Res>[]): void {
     const byCallback = new Map<NonNullable<RequestLimitOptions<Req, Res>['shouldCharge']>, Decision[]>()
     for (const { limit, decision } of decided) {
       const { shouldCharge } = limit.guard.options
@@ -269,7 +275,6 @@ export class SeveralGuard<Req, Res> {
         .then(() => settleByOutcome(limiter, decisions, () => shouldCharge(req, res)))
         .catch(() => {})
     }
-    return undefined
   }
 
   /**

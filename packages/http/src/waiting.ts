@@ -1,5 +1,12 @@
 import type { CallOptions, Decision, Duration, Limiter } from '@sluice/core'
-import { type DeclarationOf, duration, read, readOne, unchecked, whole } from '@sluice/core/internal'
+import {
+  type DeclarationOf,
+  duration,
+  readOptions,
+  readOption,
+  unchecked,
+  whole,
+} from '@sluice/core/internal'
 
 /** How requests over the limit wait for their turn, in place of a 429. */
 export interface RequestWaitOptions {
@@ -29,8 +36,8 @@ export const WAITING = {
  * wait, as `maxWait` is 0.
  */
 export function waitingRequests(options: RequestWaitOptions): WaitingRequests | undefined {
-  const maxWaitMs = readOne(WAITING.maxWait, options.maxWait, 'maxWait', { what: 'rateLimit' })
-  const most = read(MOST, options.maxWaiting ?? {}, { what: 'maxWaiting', prefix: 'maxWaiting.' })
+  const maxWaitMs = readOption(WAITING.maxWait, options.maxWait, 'maxWait', { what: 'rateLimit' })
+  const most = readOptions(MOST, options.maxWaiting ?? {}, { what: 'maxWaiting', prefix: 'maxWaiting.' })
   return maxWaitMs > 0 ? new WaitingRequests(maxWaitMs, most.process, most.key) : undefined
 }
 
@@ -38,7 +45,10 @@ export class WaitingRequests {
   #all = 0
   readonly #byKey = new Map<string, number>()
 
-  /** At most `most` requests of this guard wait at once, `mostOfKey` of them on one key, and each at most `maxWaitMs`. */
+  /**
+   * Counts the requests of a guard that wait for their turn: at most `most` at once, `mostOfKey` of them on one key, each for
+   * at most `maxWaitMs`.
+   */
   constructor(
     readonly maxWaitMs: number,
     readonly most: number,

@@ -45,21 +45,23 @@ export function greet(
       })
     const abort = (): void => fail(new Error('the store was closed'))
     signal?.addEventListener('abort', abort)
-    let silent = 0 // ticks without an answer: see SILENT_TICKS for why the time itself does not decide
+    let silentTicks = 0 // see SILENT_TICKS for why the time itself does not decide
     const timer = setInterval(() => {
-      if (++silent === SILENT_TICKS) fail(new Error('the process that serves is silent'))
+      if (++silentTicks === SILENT_TICKS) fail(new Error('the process that serves is silent'))
     }, TICK_MS)
-    socket.on('connect', () => {
+    const sendHello = (): void => {
       const writer = new FrameWriter()
       writer.add(REQUEST.hello, 0, [PROTOCOL, formerEpoch], name)
       socket.write(writer.take())
-    })
+    }
+    const receiveHello = ({ kind, numbers: [protocol, epoch] }: Frame): void => {
+      if (kind !== REPLY.hello || protocol !== PROTOCOL) throw new Error('it speaks another protocol')
+      end(() => resolve({ socket, epoch: epoch! }))
+    }
+    socket.on('connect', sendHello)
     socket.on('data', (chunk) => {
       try {
-        reader.push(chunk, ({ kind, numbers: [protocol, epoch] }: Frame) => {
-          if (kind !== REPLY.hello || protocol !== PROTOCOL) throw new Error('it speaks another protocol')
-          end(() => resolve({ socket, epoch: epoch! }))
-        })
+        reader.push(chunk, receiveHello)
       } catch (error) {
         fail(error)
       }

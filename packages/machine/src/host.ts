@@ -146,7 +146,7 @@ export interface HostCaller {
 
 /** The state of one limiter under one list, for the calls of one process. Memory answers at once. */
 export class HostedKeyspace {
-  /** Makes calls on `keyspace`, which holds the state, in the name of `caller`. */
+  /** Makes the calls of one client, `caller`, on the state `keyspace` that this process keeps for all processes of the machine. */
   constructor(
     private readonly host: Host,
     private readonly caller: HostCaller,

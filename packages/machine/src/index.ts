@@ -5,7 +5,7 @@ import type { ReservationSettings, Store } from '@sluice/core/store'
 import { MachineKeyspace, MachinePermits, MachineTogether, Reports } from './machine-keyspace.js'
 import { machineRecords } from './machine-records.js'
 import { ServerAccess } from './server-access.js'
-import { type MachineStoreOptions, readOptions } from './settings.js'
+import { type MachineStoreOptions, machineSettings } from './settings.js'
 import { WirePolicies } from './wire-policies.js'
 
 export type { DenialCacheOptions } from '@sluice/core/internal'
@@ -59,7 +59,7 @@ class StoreOfMachine implements MachineStore {
    * (`granted`); the server knows semaphores by a number.
    */
   constructor(options: MachineStoreOptions) {
-    const { denialCache, ...access } = readOptions(options)
+    const { denialCache, ...access } = machineSettings(options)
     if (denialCache) this.denialCache = denialCache
     this.maxShapes = access.host.maxShapes
     this.#access = new ServerAccess(access, {

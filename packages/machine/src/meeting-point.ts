@@ -1,5 +1,5 @@
 import type { PolicyError } from '@sluice/core'
-import { inCommon, warnProcess } from '@sluice/core/internal'
+import { sharedInProcess, warnProcess } from '@sluice/core/internal'
 import { once } from 'node:events'
 import type { Server } from 'node:net'
 import { isListening } from './greeting.js'
@@ -97,7 +97,7 @@ export class SocketFolders implements MeetingPoint {
  * loaded.
  */
 function warnOnce(text: string): void {
-  const warned = inCommon('folders', () => new Set<string>())
+  const warned = sharedInProcess('folders', () => new Set<string>())
   if (!warned.has(text)) warnProcess('FOLDER_TAKEN', text)
   warned.add(text)
 }

@@ -14,37 +14,37 @@ import { dirname, resolve } from 'node:path'
  * @throws {PolicyError} INVALID_OPTION for an own folder that is open to others, or one that cannot be made.
  */
 export function takeFolder(folder: string): string | undefined {
-  const state = refusing(folder, lstatOrMake)
+  const state = withPathInError(folder, lstatOrMake)
   if (state.uid !== process.getuid!()) return `belongs to the user ${state.uid}`
   if (!state.isDirectory()) return 'is no directory'
-  if ((state.mode & 0o077) !== 0) throw notOwn(folder, `has mode ${octal(state)}: chmod 700 ${folder}`)
+  if ((state.mode & 0o077) !== 0) throw notOwn(folder, `has mode ${octalMode(state)}: chmod 700 ${folder}`)
   return undefined
 }
 
 /** Whether a folder is there, and is this user's alone. */
 export function isOwnFolder(folder: string): boolean {
   const state = lstatSync(folder, { throwIfNoEntry: false })
-  return state !== undefined && state.isDirectory() && isOwn(state) && (state.mode & 0o077) === 0
+  return state !== undefined && state.isDirectory() && belongsToThisUser(state) && (state.mode & 0o077) === 0
 }
 
 /**
  * Makes the folders above `folder` where they are missing, and checks each from the root down: another user who could replace one
  * of them could replace `folder` too. At a symbolic link it begins anew with the link's target and the names that are left.
  * @throws {PolicyError} INVALID_OPTION for the first that belongs to a user other than root and this one, that others can write
- * to (unless its sticky bit is set, which keeps them from replacing what is in it), or that cannot be used (`refusing`).
+ * to (unless its sticky bit is set, which keeps them from replacing what is in it), or that cannot be used (`withPathInError`).
  */
 export function takeParents(folder: string): void {
   // Only for its error: links that lead in a circle throw here, and would be followed for ever below.
-  refusing(dirname(folder), (parent) => statSync(parent, { throwIfNoEntry: false }))
+  withPathInError(dirname(folder), (parent) => statSync(parent, { throwIfNoEntry: false }))
   const names = resolve(folder).split('/').slice(1)
   for (let i = 0; i < names.length; i++) {
     const parent = `/${names.slice(0, i).join('/')}`
-    const state = refusing(parent, lstatOrMake)
-    if (!isOwn(state) && state.uid !== 0) throw unsafe(parent, `belongs to the user ${state.uid}`)
+    const state = withPathInError(parent, lstatOrMake)
+    if (!belongsToThisUser(state) && state.uid !== 0) throw unsafe(parent, `belongs to the user ${state.uid}`)
     if (state.isSymbolicLink())
       return takeParents(resolve(dirname(parent), readlinkSync(parent), ...names.slice(i)))
     if ((state.mode & 0o022) !== 0 && (state.mode & STICKY) === 0)
-      throw unsafe(parent, `has mode ${octal(state)}: chmod go-w ${parent}`)
+      throw unsafe(parent, `has mode ${octalMode(state)}: chmod go-w ${parent}`)
   }
 }
 
@@ -86,12 +86,12 @@ function lstatOrMake(folder: string): Stats {
 }
 
 /** Whether a file or folder belongs to the user of this process. */
-function isOwn({ uid }: Stats): boolean {
+function belongsToThisUser({ uid }: Stats): boolean {
   return uid === process.getuid!()
 }
 
 /** The permissions of a file as chmod writes them, such as 0700. */
-function octal({ mode }: Stats): string {
+function octalMode({ mode }: Stats): string {
   return `0${(mode & 0o7777).toString(8)}`
 }
 
@@ -99,7 +99,7 @@ function octal({ mode }: Stats): string {
  * Returns what `act` returns for a path. If `act` throws an error of the file system by which no usable folder can be there
  * (`NO_FOLDER`), this throws a PolicyError that names the path; any other error is thrown as it is.
  */
-function refusing<T>(path: string, act: (path: string) => T): T {
+function withPathInError<T>(path: string, act: (path: string) => T): T {
   try {
     return act(path)
   } catch (error) {

@@ -125,11 +125,16 @@ export function numbersOfChange(change: ReservationChange): readonly number[] {
 
 /** Reads what `numbersOfChange` has written. @throws {MalformedFrame} for other numbers. */
 export function changeOf(key: string, numbers: readonly number[]): ReservationChange {
-  const [id, decidedAt, end] = numbers.slice(0, 3).map((number) => whole(number)) as [number, number, number]
+  const [id, decidedAt, end] = numbers.slice(0, 3).map((number) => wholeNumber(number)) as [
+    number,
+    number,
+    number,
+  ]
   const reserved = { key, id, decidedAt, end }
-  if (numbers.length === 4) return { ...reserved, kind: 'settle', units: whole(numbers[3], LARGEST_COST) }
-  const atEnd = numbers.length > 5 ? whole(numbers[5], LARGEST_COST) : undefined
-  return { ...reserved, kind: 'extend', ttl: whole(numbers[4]), atEnd }
+  if (numbers.length === 4)
+    return { ...reserved, kind: 'settle', units: wholeNumber(numbers[3], LARGEST_COST) }
+  const atEnd = numbers.length > 5 ? wholeNumber(numbers[5], LARGEST_COST) : undefined
+  return { ...reserved, kind: 'extend', ttl: wholeNumber(numbers[4]), atEnd }
 }
 
 /**
@@ -154,24 +159,28 @@ export function numbersOf(correction: Correction): readonly number[] {
 
 /**
  * Reads the correction in a request of this kind, for example a refund, on this key; the order of the numbers is that of
- * `numbersOf`. Numbers that are absent become NaN, which `whole` refuses.
+ * `numbersOf`. Numbers that are absent become NaN, which `wholeNumber` refuses.
  * @throws {MalformedFrame} for a kind that is no correction.
  */
 export function correctionOf(kind: number, key: string, numbers: readonly number[]): Correction {
   const [first = NaN, second = NaN, third = NaN, fourth = NaN] = numbers
   switch (kind) {
     case REQUEST.refund:
-      return { kind: 'refund', key, cost: whole(first, LARGEST_COST) }
+      return { kind: 'refund', key, cost: wholeNumber(first, LARGEST_COST) }
     case REQUEST.charge:
-      return { kind: 'charge', key, cost: whole(first, LARGEST_COST) }
+      return { kind: 'charge', key, cost: wholeNumber(first, LARGEST_COST) }
     case REQUEST.release: {
-      const charge = { at: whole(first), cost: whole(second, LARGEST_COST), decidedAt: whole(third) }
-      return { kind: 'release', key, charge, units: whole(fourth, LARGEST_COST) }
+      const charge = {
+        at: wholeNumber(first),
+        cost: wholeNumber(second, LARGEST_COST),
+        decidedAt: wholeNumber(third),
+      }
+      return { kind: 'release', key, charge, units: wholeNumber(fourth, LARGEST_COST) }
     }
     case REQUEST.block:
-      return { kind: 'block', key, duration: whole(first), isPenalty: whole(second, 1) === 1 }
+      return { kind: 'block', key, duration: wholeNumber(first), isPenalty: wholeNumber(second, 1) === 1 }
     case REQUEST.hold:
-      return { kind: 'hold', key, duration: whole(first) }
+      return { kind: 'hold', key, duration: wholeNumber(first) }
     case REQUEST.reset:
       return { kind: 'reset', key }
     default:
@@ -180,7 +189,7 @@ export function correctionOf(kind: number, key: string, numbers: readonly number
 }
 
 /** Returns a number that another process sent. @throws {MalformedFrame} if it is not a whole number from 0 to `most`. */
-export function whole(value: number | undefined, most = Number.MAX_SAFE_INTEGER): number {
+export function wholeNumber(value: number | undefined, most = Number.MAX_SAFE_INTEGER): number {
   if (value !== undefined && Number.isInteger(value) && value >= 0 && value <= most) return value
   throw new MalformedFrame(`${value} where a whole number from 0 to ${most} belongs`)
 }

@@ -16,7 +16,7 @@ import {
   REPLY,
   REQUEST,
   STANDINGS,
-  whole,
+  wholeNumber,
 } from './protocol.js'
 
 /** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
@@ -104,26 +104,26 @@ export class ClientSession implements HostCaller, PermitHolder {
       case REQUEST.together:
         return this.#together(numbers, text)
       case REQUEST.confirm: {
-        const standing = this.#keyspaceOf(tag).confirm(whole(numbers[0]))
+        const standing = this.#keyspaceOf(tag).confirm(wholeNumber(numbers[0]))
         return this.#writer.add(REPLY.effect, 0, [STANDINGS.indexOf(standing)])
       }
       case REQUEST.cancel: {
         const charge = {
-          at: whole(numbers[1]),
-          cost: whole(numbers[2], LARGEST_COST),
-          decidedAt: whole(numbers[3]),
+          at: wholeNumber(numbers[1]),
+          cost: wholeNumber(numbers[2], LARGEST_COST),
+          decidedAt: wholeNumber(numbers[3]),
         }
-        const isUndone = this.#keyspaceOf(tag).cancel(whole(numbers[0]), text, charge)
+        const isUndone = this.#keyspaceOf(tag).cancel(wholeNumber(numbers[0]), text, charge)
         return this.#writer.add(REPLY.effect, 0, [isUndone ? 1 : 0])
       }
       case REQUEST.reserve: {
         const [cost, id, ttl, atEnd] = numbers
         const call = {
           key: text,
-          cost: whole(cost, LARGEST_COST),
-          id: whole(id),
-          ttl: whole(ttl),
-          atEnd: whole(atEnd),
+          cost: wholeNumber(cost, LARGEST_COST),
+          id: wholeNumber(id),
+          ttl: wholeNumber(ttl),
+          atEnd: wholeNumber(atEnd),
         }
         return this.#answer(this.#keyspaceOf(tag).reserve(call))
       }
@@ -174,8 +174,8 @@ export class ClientSession implements HostCaller, PermitHolder {
    * are the cost, and the longest wait in microseconds.
    */
   #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
-    const cost = whole(numbers[0], LARGEST_COST)
-    this.#answer(this.#keyspaceOf(list).decide(ask, key, cost, whole(numbers[1])))
+    const cost = wholeNumber(numbers[0], LARGEST_COST)
+    this.#answer(this.#keyspaceOf(list).decide(ask, key, cost, wholeNumber(numbers[1])))
   }
 
   #answer(answer: Answer): void {
@@ -190,9 +190,9 @@ export class ClientSession implements HostCaller, PermitHolder {
   #together(numbers: readonly number[], text: string): void {
     const keys = JSON.parse(text) as readonly string[]
     const parts = keys.map((key, i) => ({
-      keyspace: this.#keyspaceOf(whole(numbers[3 * i])),
+      keyspace: this.#keyspaceOf(wholeNumber(numbers[3 * i])),
       key,
-      cost: whole(numbers[3 * i + 1], LARGEST_COST),
+      cost: wholeNumber(numbers[3 * i + 1], LARGEST_COST),
       enforce: numbers[3 * i + 2] === 1,
     }))
     const answers = this.host.together(parts).flatMap((answer) => {
@@ -232,7 +232,7 @@ export class ClientSession implements HostCaller, PermitHolder {
    */
   #permits(tag: number, numbers: readonly number[], text: string): void {
     const step = PERMIT_STEPS[tag]
-    const [semaphore, limit, lease, ...tickets] = numbers.map((number) => whole(number))
+    const [semaphore, limit, lease, ...tickets] = numbers.map((number) => wholeNumber(number))
     const end = text.indexOf('\n')
     if (!step || lease === undefined || end < 0) throw new MalformedFrame('permits without a semaphore')
     const [name, key] = [text.slice(0, end), text.slice(end + 1)]
@@ -269,7 +269,10 @@ export class Service {
   readonly #sockets = new Set<Socket>()
   #isOpen = false
 
-  /** `name` is the store's name. Connections are accepted once `listener` listens, and answered once `open` is called. */
+  /**
+   * Makes the service by which other processes of this machine reach the store `name`. Connections are accepted once `listener`
+   * listens, and answered once `open` is called.
+   */
   constructor(
     private readonly host: Host,
     private readonly name: string,

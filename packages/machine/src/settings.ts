@@ -4,11 +4,11 @@ import {
   denialCache,
   type DenialCacheOptions,
   digest,
-  expected,
+  expectedButGot,
   MEMORY_STORE,
   oneOf,
   printableName,
-  read,
+  readOptions,
   unchecked,
 } from '@sluice/core/internal'
 import type { Clock, DenialCacheBounds } from '@sluice/core/store'
@@ -76,8 +76,8 @@ interface MachineSettings {
  * The options of a machineStore, checked and with their defaults.
  * @throws {PolicyError} NAME_REQUIRED, INVALID_NAME, INVALID_OPTION, INVALID_DURATION.
  */
-export function readOptions(options: Partial<MachineStoreOptions> = {}): MachineSettings {
-  const settings = read(MACHINE_STORE, options, { what: 'machineStore' })
+export function machineSettings(options: Partial<MachineStoreOptions> = {}): MachineSettings {
+  const settings = readOptions(MACHINE_STORE, options, { what: 'machineStore' })
   const { name, serve, folder, denialCache, ...host } = settings
   if (name === undefined) {
     const message =
@@ -94,7 +94,7 @@ export function readOptions(options: Partial<MachineStoreOptions> = {}): Machine
  */
 function meetingPointOf(name: string, folder: string | undefined): MeetingPoint {
   if (folder !== undefined && !(typeof folder === 'string' && isAbsolute(folder))) {
-    throw expected(PolicyError, 'INVALID_OPTION', 'folder must be an absolute path', folder)
+    throw expectedButGot(PolicyError, 'INVALID_OPTION', 'folder must be an absolute path', folder)
   }
   if (process.platform !== 'win32')
     return folder === undefined ? new SocketFolders(ownFolders(), name) : SocketFolders.within(folder, name)

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { digest, expected } from '@sluice/core/internal'
+import { digest, expectedButGot } from '@sluice/core/internal'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, linkSync, lstatSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
@@ -43,7 +43,7 @@ export class SocketFolder {
     const longest = Buffer.byteLength(join(this.#folder, LONGEST_NAME))
     if (longest > LONGEST_PATH) {
       const bound = `the path of a socket must be at most ${LONGEST_PATH} bytes: folder is too long by ${longest - LONGEST_PATH}`
-      throw expected(PolicyError, 'INVALID_OPTION', bound, parent)
+      throw expectedButGot(PolicyError, 'INVALID_OPTION', bound, parent)
     }
   }
 

@@ -1,8 +1,8 @@
 import { type Policy, PolicyError } from '@sluice/core'
-import { type Declaration, printableName, readOne, required } from '@sluice/core/internal'
+import { type Declaration, printableName, readOption, required } from '@sluice/core/internal'
 import { algorithms, type Penalty, type PolicyFactory } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
-import { whole } from './protocol.js'
+import { wholeNumber } from './protocol.js'
 
 /** A limiter's name, its policies, its penalty and whether it reserves, as processes send them to the server of the machine. */
 export class WirePolicies {
@@ -52,8 +52,13 @@ export function readWirePolicies(text: string): WirePolicies {
     const [name, sent, penalty, max] = JSON.parse(text) as [string, SentPolicy[], (number[] | 0)?, number?]
     if (sent.length < 1 || sent.length > MOST_POLICIES) throw new Error(`${sent.length} policies`)
     const policies = sent.map((policy) => policyOf(...policy))
-    const checked = readOne(required(printableName), name, 'name', { what: 'a limiter' })
-    return new WirePolicies(checked, policies, penalty ? penaltyOf(penalty) : undefined, max && whole(max))
+    const checked = readOption(required(printableName), name, 'name', { what: 'a limiter' })
+    return new WirePolicies(
+      checked,
+      policies,
+      penalty ? penaltyOf(penalty) : undefined,
+      max && wholeNumber(max),
+    )
   } catch (cause) {
     throw new UnreadablePolicies(`the process that serves cannot read the policies: ${String(cause)}`)
   }
@@ -79,11 +84,11 @@ function penaltyOf(numbers: readonly number[]): Penalty {
   const [after, block, factor = NaN, maxBlock, forgetAfter, isFresh] = numbers
   if (!(factor >= 1 && factor < Infinity)) throw new MalformedFrame(`a penalty that grows by ${factor}`)
   return {
-    after: whole(after),
-    block: whole(block),
+    after: wholeNumber(after),
+    block: wholeNumber(block),
     factor,
-    maxBlock: whole(maxBlock),
-    forgetAfter: whole(forgetAfter),
+    maxBlock: wholeNumber(maxBlock),
+    forgetAfter: wholeNumber(forgetAfter),
     ...(isFresh === 1 && { then: 'fresh' }),
   }
 }

@@ -4,7 +4,7 @@ import {
   type DeclarationOf,
   type DecisionCounter,
   func,
-  read,
+  readOptions,
   type Settings,
   text,
   unchecked,
@@ -89,7 +89,7 @@ export function observe(
   options: ObserveOptions,
 ): () => void {
   const kind = kindOf(observed)
-  const settings = read(OBSERVE, options ?? {}, { what: 'observe' })
+  const settings = readOptions(OBSERVE, options ?? {}, { what: 'observe' })
   const { tag, name } = settings
   const sink = sinkOf(settings)
   const known = sink.observed.get(observed)

@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { fleetTopKeys, hashKey, topKeys } from '../src/index.js'
 import { postsOf, textOf } from '../src/top-keys/post.js'
-import { merge, type Summary } from '../src/top-keys/summary.js'
+import { mergeSummaries, type Summary } from '../src/top-keys/summary.js'
 import { expectLaws, sizes, streams, summarize } from './summaries.js'
 
 const KEY = 'sluice:4:top-keys:board:'
@@ -111,7 +111,7 @@ describe('top keys of a fleet', () => {
           })
           const size = Math.min(...parts.map(([, own]) => own))
           expectLaws(
-            merge(summaries, size),
+            mergeSummaries(summaries, size),
             parts.flatMap(([stream]) => stream),
             size,
           )

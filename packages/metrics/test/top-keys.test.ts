@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import * as promClient from 'prom-client'
 import { Generations } from '../src/top-keys/key-counts.js'
 import { Sampling, scaled, SAMPLED } from '../src/top-keys/sampling.js'
-import { merge } from '../src/top-keys/summary.js'
+import { mergeSummaries } from '../src/top-keys/summary.js'
 import { hashKey, observe, topKeys } from '../src/index.js'
 import { expectLaws, sizes, streams, summarize, truths } from './summaries.js'
 
@@ -28,9 +28,9 @@ describe('space-saving', () => {
     fc.assert(
       fc.property(fc.array(streams, { minLength: 2, maxLength: 5 }), sizes, (parts, size) => {
         const summaries = parts.map((part) => summarize(part, size))
-        expectLaws(merge(summaries, size), parts.flat(), size)
+        expectLaws(mergeSummaries(summaries, size), parts.flat(), size)
         const [first, ...rest] = summaries
-        expectLaws(merge([first!, merge(rest, size)], size), parts.flat(), size)
+        expectLaws(mergeSummaries([first!, mergeSummaries(rest, size)], size), parts.flat(), size)
       }),
     )
   })

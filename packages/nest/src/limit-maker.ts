@@ -6,7 +6,7 @@ import {
   flag,
   LIMITER,
   type LimiterSettings,
-  readOne,
+  readOption,
   SETTINGS,
   unchecked,
 } from '@sluice/core/internal'
@@ -219,7 +219,7 @@ export class LimitMaker implements OnApplicationShutdown {
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>, apart?: object): Limit {
     const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
     const { limiter: _limiter, key = keyOfModule, limits, independent = false, ...own } = given
-    readOne(flag(false), independent, 'independent', { what: '@RateLimit' })
+    readOption(flag(false), independent, 'independent', { what: '@RateLimit' })
     const together = limits && { limits: this.#partsOf(limits) }
     const options = { ...defaults, ...own, ...together, ...counted, ...(key && { key: this.#keyOf(key) }) }
     const guard = createGuard(options, nest, (steps) => new OperationSteps(steps), operationsOfSeveral())

@@ -1,7 +1,7 @@
 import { Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common'
 import { DiscoveryService, MetadataScanner } from '@nestjs/core'
 import { PolicyError } from '@sluice/core'
-import { readOne } from '@sluice/core/internal'
+import { readOption } from '@sluice/core/internal'
 import { combineGuards, getOrMake, maxBuffered } from '@sluice/http'
 import { isSkippedOn, limitsOn, type Marked, overridesOn } from './decorators.js'
 import { type Limit, LimitMaker, MODULE_OPTIONS } from './limit-maker.js'
@@ -29,7 +29,7 @@ export class Limits implements OnModuleInit {
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
     this.maxBuffered = maker.starting(() =>
-      readOne(maxBuffered, options.maxBuffered, 'maxBuffered', { what: 'RateLimitModule' }),
+      readOption(maxBuffered, options.maxBuffered, 'maxBuffered', { what: 'RateLimitModule' }),
     )
   }
 

@@ -107,29 +107,29 @@ export class OperationSteps implements GuardSteps<Call, Call> {
  * one. Of the operations of a GraphQL request that are counted under the same keys (`parts`), at most 16 are asked about at
  * once, and only until one is denied: the later ones get the same answer. A denial for a cost that never fits is not kept,
  * since it says nothing about other costs; any other decides operations of every cost (so it is kept with the cost 0). A denial
- * for want of a permit decides only operations that need the same permits. As each guard has its own `ofRequests`, a denial has
+ * for want of a permit decides only operations that need the same permits. As each guard has its own `byRequest`, a denial has
  * one answer here, which is kept under that map.
  */
 export function operationsOfSeveral(): AskAboutSeveral<Call, Call> {
-  const ofRequests = new WeakMap<object, Map<string, Operations>>()
+  const byRequest = new WeakMap<object, Map<string, Operations>>()
   return (call, parts, ask, _res, permitParts) => {
     if (call.kind !== 'graphql') return ask()
-    const byKeys = getOrMake(ofRequests, nest.identity(call), () => new Map<string, Operations>())
+    const byKeys = getOrMake(byRequest, nest.identity(call), () => new Map<string, Operations>())
     const keys = JSON.stringify(parts.map(({ limiter, key }) => [limiter.name, key]))
-    const permits = JSON.stringify(permitParts.map(({ semaphore, key }) => [semaphore.name, key]))
+    const neededPermits = JSON.stringify(permitParts.map(({ semaphore, key }) => [semaphore.name, key]))
     const operations = getOrMake(byKeys, keys, () => new Operations())
     return operations.run(() => {
       const { denial } = operations
-      if (denial && (denial.permits ?? permits) === permits) {
+      const isForSamePermits = denial?.permits === undefined || denial.permits === neededPermits
+      if (denial && isForSamePermits) {
         call.decisions.push(denial.decision)
-        return denial.answers.get(ofRequests)
+        return denial.answers.get(byRequest)
       }
       return chain(ask(), (denied) => {
         const decision = denied && call.decisions.at(-1)!
-        if (denied && decision && decision.reason !== 'cost') {
-          const needs = decision.reason === 'concurrency' ? permits : undefined
-          operations.denial = { decision, cost: 0, permits: needs, answers: new Map([[ofRequests, denied]]) }
-        }
+        if (!decision || decision.reason === 'cost') return denied
+        const permits = decision.reason === 'concurrency' ? neededPermits : undefined
+        operations.denial = { decision, cost: 0, permits, answers: new Map([[byRequest, denied]]) }
         return denied
       })
     })

@@ -57,51 +57,46 @@ function queryOf({ params, paramsSerializer }: AxiosUrlOptions): string {
     .join('&')
 }
 
-/**
- * The names and values of a query, before they are encoded; undefined and null are left out. As in axios, a member of an object is
- * named `a[b]` (`a.b` with `dots`), and an item of a list of plain values `a[]` (`a[0]` with `indexes: true`, `a` with null). A name
- * that ends in `{}` has JSON as its value.
- */
-function pairsOf(params: unknown, serializer: Serializer): readonly (readonly [string, string])[] {
-  const { indexes = false, dots = false } = serializer
-  const pairs: (readonly [string, string])[] = []
-  /**
-   * The name that a value has in the query: `a[b]`, or `a.b` with the option `dots`, where `path` has the keys of the objects and
-   * lists around the value (`a`), and `key` is its own (`b`). As in axios, a `[]` at the end of a key is cut off, unless the key
-   * stands alone.
-   */
-  const nameOf = (path: readonly string[], key: string): string =>
-    path.length === 0
-      ? key
-      : [...path, key]
-          .map(withoutBrackets)
-          .map((part, i) => (dots || i === 0 ? part : `[${part}]`))
-          .join(dots ? '.' : '')
-  const addList = (key: string, items: readonly unknown[]): void => {
-    for (const [i, item] of items.entries()) {
-      if (item === undefined || item === null) continue
-      const name = indexes === true ? nameOf([key], String(i)) : indexes === null ? key : `${key}[]`
-      pairs.push([name, textOf(item)])
-    }
-  }
-  /**
-   * Adds the members of an object or list to `pairs`. `path` has the keys of the objects and lists around them, none for the
-   * parameters themselves. As in axios, only a member of the parameters is written as JSON or as `a[]`, further in lists get
-   * indexes; and the space around a key is left out, but not in `path`.
-   */
-  const addMembers = (value: unknown, path: readonly string[]): void => {
-    for (const [untrimmedKey, member] of Object.entries(value as object)) {
-      if (member === undefined || member === null) continue
-      const key = Array.isArray(value) ? untrimmedKey : untrimmedKey.trim()
-      if (path.length === 0 && key.endsWith('{}') && typeof member === 'object') {
-        pairs.push([key, JSON.stringify(member)])
-      } else if (path.length === 0 && isFlatList(member)) addList(withoutBrackets(key), member)
-      else if (hasMembers(member)) addMembers(member, [...path, untrimmedKey])
-      else pairs.push([nameOf(path, key), textOf(member)])
-    }
-  }
-  addMembers(params, [])
-  return pairs
+type Pair = readonly [name: string, value: string]
+
+/** The names and values of a query, before they are encoded. As in axios, undefined and null are left out. */
+function pairsOf(params: unknown, serializer: Serializer): readonly Pair[] {
+  return presentMembers(params).flatMap(([untrimmedKey, value]): readonly Pair[] => {
+    const key = Array.isArray(params) ? untrimmedKey : untrimmedKey.trim()
+    if (key.endsWith('{}') && typeof value === 'object') return [[key, JSON.stringify(value)]]
+    if (isFlatList(value)) return pairsOfList(withoutBrackets(key), value, serializer)
+    if (hasMembers(value)) return pairsOfMembers(value as object, [untrimmedKey], serializer)
+    return [[key, textOf(value)]]
+  })
+}
+
+/** A list of plain values as axios writes it: items are named `a[]`, `a[0]` with `indexes: true`, and `a` with `indexes: null`. */
+function pairsOfList(key: string, items: readonly unknown[], serializer: Serializer): readonly Pair[] {
+  const { indexes = false } = serializer
+  return presentMembers(items).map(([index, item]) => {
+    if (indexes === true) return [nestedName([key], index, serializer), textOf(item)]
+    return [indexes === null ? key : `${key}[]`, textOf(item)]
+  })
+}
+
+/** The members of an object or list among the parameters. `path` has the keys of the objects and lists around them, and its own. */
+function pairsOfMembers(value: object, path: readonly string[], serializer: Serializer): readonly Pair[] {
+  return presentMembers(value).flatMap(([untrimmedKey, member]): readonly Pair[] => {
+    if (hasMembers(member)) return pairsOfMembers(member as object, [...path, untrimmedKey], serializer)
+    const key = Array.isArray(value) ? untrimmedKey : untrimmedKey.trim()
+    return [[nestedName(path, key, serializer), textOf(member)]]
+  })
+}
+
+/** The name of a value inside of others: `a[b]`, or `a.b` with the option `dots`. A `[]` at the end of a key is cut off. */
+function nestedName(path: readonly string[], key: string, { dots = false }: Serializer): string {
+  const [first, ...inner] = [...path, key].map(withoutBrackets)
+  return dots ? [first, ...inner].join('.') : `${first}${inner.map((part) => `[${part}]`).join('')}`
+}
+
+/** The keys and values of an object or list, without undefined and null. */
+function presentMembers(value: unknown): readonly (readonly [string, unknown])[] {
+  return Object.entries(value as object).filter(([, member]) => member !== undefined && member !== null)
 }
 
 /** Whether axios writes the members of a value one by one: those of a list or a plain object, but not of a date. */

@@ -2,8 +2,8 @@ import { type AxiosUrlOptions, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
 import { remember } from './decisions.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
-import { LimitedRequest, nested } from './limited-request.js'
-import { checkGiven, type OutboundOptions, settingsOf } from './options.js'
+import { LimitedRequest, markedNested } from './limited-request.js'
+import { checkGiven, type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
 import { parsed } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { BodyEnd } from './settle.js'
@@ -59,45 +59,51 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
     adapter,
   )
   const settings = settingsOf(options, 'limitAxios')
-  /**
-   * Takes the adapter's place for one call of axios. An error that axios made of the reply's status (`failure`) is thrown only
-   * at the end, because the queue judges the response first.
-   */
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
-    const { signal, cancelToken } = config
+    const { cancelToken } = config
     // The older way to cancel an axios call. Its token becomes an abort signal, beside that of the call.
     const cancelled = new AbortController()
     const cancel = (reason: unknown): void => cancelled.abort(reason)
     cancelToken?.subscribe(cancel)
+    const signals = [cancelToken && cancelled.signal, config.signal].filter((each) => each !== undefined)
     try {
       const request = new LimitedRequest(settings, requestOf(config), {
         isResendable: () => isResendable(config.data),
         options: config,
-        signal: cancelToken ? AbortSignal.any([cancelled.signal, ...(signal ? [signal] : [])]) : signal,
+        signal: signals.length > 1 ? AbortSignal.any(signals) : signals[0],
       })
-      const { response, failure } = await settings.queue.run<AxiosOutcome>(request.terms, {
-        start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
-        judge: (outcome, attempt) =>
-          request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
-        /**
-         * Hands the outcome to the caller: keeps the limiters' decisions for `decisionOf`, and has the call released when the
-         * response's body, if it is a stream, has been read.
-         */
-        deliver(outcome, turn) {
-          remember(outcome.response, turn.decisions)
-          const body = new BodyEnd(settings.settle, replyOf(outcome.response))
-          releaseAtEnd(outcome, (isWhole) => turn.returned(body.used(isWhole)), body.add)
-          return outcome
-        },
-        discard: (outcome) => discardStream(outcome.response.data),
-      })
-      if (failure) throw failure
-      return response
+      const attempt = () => adapter(markedNested(config) as never) as Promise<AxiosResponse>
+      return await sendInTurn(settings, request, () => outcomeOf(attempt(), config))
     } finally {
       cancelToken?.unsubscribe(cancel)
     }
   }
   return Object.assign(limited as unknown as A, clientOf(settings.queue))
+}
+
+/**
+ * Sends a request by `start` when it is its turn, and again for each retry, and returns the response. The call ends when the body,
+ * if it is a stream, has been read. The queue judges each response, so an error that axios made of its status is thrown last.
+ */
+async function sendInTurn(
+  { queue, settle }: OutboundSettings,
+  request: LimitedRequest,
+  start: () => Promise<AxiosOutcome>,
+): Promise<AxiosResponse> {
+  const { response, failure } = await queue.run<AxiosOutcome>(request.terms, {
+    start,
+    judge: (outcome, attempt) =>
+      request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
+    deliver(outcome, turn) {
+      remember(outcome.response, turn.decisions)
+      const body = new BodyEnd(settle, replyOf(outcome.response))
+      releaseAtEnd(outcome, (isWhole) => turn.returned(body.used(isWhole)), body.add)
+      return outcome
+    },
+    discard: (outcome) => discardStream(outcome.response.data),
+  })
+  if (failure) throw failure
+  return response
 }
 
 /**

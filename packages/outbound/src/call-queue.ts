@@ -1,5 +1,5 @@
 import { InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { checkCost, expected, nowMs, OPEN_PART, storedKey } from '@sluice/core/internal'
+import { checkCost, expectedButGot, nowMs, OPEN_PART, storedKey } from '@sluice/core/internal'
 import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { NO_WAIT, type Wait } from './key-pause.js'
@@ -114,7 +114,7 @@ export class CallQueue implements Client {
           'value' in outcome
             ? ((await task.judge?.(outcome.value, attempt)) ?? ACCEPTED)
             : ((await task.judgeFailure?.(outcome.error, attempt)) ?? UNANSWERED)
-        const again = this.observe(turn, verdict)
+        const again = this.carryOutVerdict(turn, verdict)
         this.events?.ended(turn, again, outcome)
         if (!again) {
           if ('error' in outcome) throw outcome.error
@@ -188,7 +188,7 @@ export class CallQueue implements Client {
    * follows. None does if the queue is closed, if the attempt would begin after the call's deadline, or if the budget for retries
    * is used up. A retry for which the other side stated the time takes nothing from the budget.
    */
-  observe(turn: Turn, verdict: Verdict): boolean {
+  carryOutVerdict(turn: Turn, verdict: Verdict): boolean {
     const { terms, sentAt, until } = turn
     const { key = terms.keys[0], answer, pauseMs } = verdict
     const isRefusal = answer === 'limited' || answer === 'overloaded'
@@ -200,12 +200,12 @@ export class CallQueue implements Client {
     const change = this.settings.adaptive?.ended(key, outcome, tookMs, terms.cost)
     if (change) this.events?.emit('adapted', { key, ...change })
     const mayPause = keyQueue.pause !== undefined || isRefusal || pauseMs !== 0
-    const wait = mayPause ? this.#pauseKey(key, verdict, sentAt, keyQueue) : NO_WAIT
+    const pauseWait = mayPause ? this.#pauseKey(key, verdict, sentAt, keyQueue) : NO_WAIT
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
-    const delayMs = Math.max(verdict.again, wait.aloneMs)
-    const isLate = Math.max(delayMs, keyQueue.pausedMs) > until - now
-    const isInBudget = isLate || wait.isStated || (this.#budget?.spend() ?? true)
-    const givenUp = isLate ? 'maxWait' : isInBudget ? undefined : 'budget'
+    const delayMs = Math.max(verdict.again, pauseWait.aloneMs)
+    const wouldBeTooLate = Math.max(delayMs, keyQueue.pausedMs) > until - now
+    const isInBudget = wouldBeTooLate || pauseWait.isStated || (this.#budget?.spend() ?? true)
+    const givenUp = wouldBeTooLate ? 'maxWait' : isInBudget ? undefined : 'budget'
     turn.judged({ verdict, outcome, tookMs, delayMs, givenUp })
     return givenUp === undefined
   }
@@ -215,7 +215,7 @@ export class CallQueue implements Client {
    * attempt went out at `sentAt`. Returns who has to wait, and for how long.
    */
   #pauseKey(key: string, verdict: Verdict, sentAt: number, keyQueue: KeyQueue): Wait {
-    const wait = keyQueue.heed(verdict, sentAt, isSearched(this.settings))
+    const wait = keyQueue.countAnswer(verdict, sentAt, isSearched(this.settings))
     const holdMs = Math.min(wait.keyMs, this.settings.maxHold)
     if (holdMs > 0 && keyQueue.hold(key, holdMs, sentAt, this.policies)) {
       this.events?.emit('held', { key, status: verdict.status, holdMs: Math.ceil(holdMs) })
@@ -365,9 +365,14 @@ function tryPolicies(limiter: Limiter, policies: readonly Policy[] | undefined):
 function checkTerms({ cost, priority, tenant = '', weight }: CallTerms): void {
   checkCost(cost)
   const isNumber = typeof priority === 'number' && !Number.isNaN(priority)
-  if (!isNumber) throw expected(InputError, 'INVALID_PRIORITY', 'priority must be a number', priority)
+  if (!isNumber) throw expectedButGot(InputError, 'INVALID_PRIORITY', 'priority must be a number', priority)
   if (typeof tenant !== 'string')
-    throw expected(InputError, 'INVALID_PRIORITY', 'fair must return a text', tenant)
+    throw expectedButGot(InputError, 'INVALID_PRIORITY', 'fair must return a text', tenant)
   if (Number.isInteger(weight) && weight >= 1 && weight <= 1000) return
-  throw expected(InputError, 'INVALID_PRIORITY', 'weight must return a whole number from 1 to 1000', weight)
+  throw expectedButGot(
+    InputError,
+    'INVALID_PRIORITY',
+    'weight must return a whole number from 1 to 1000',
+    weight,
+  )
 }

@@ -1,5 +1,5 @@
 import type { Decision } from '@sluice/core'
-import { inCommon } from '@sluice/core/internal'
+import { sharedInProcess } from '@sluice/core/internal'
 
 /**
  * The decision that allowed the call of a response, for example to settle its cost: of several decisions the last one, or the
@@ -20,4 +20,7 @@ export function remember(response: object, own: readonly Decision[], inner: obje
 }
 
 /** Any copy of this package knows the decisions of calls that another one sent. */
-const decisionsByResponse = inCommon('outbound.decisions', () => new WeakMap<object, readonly Decision[]>())
+const decisionsByResponse = sharedInProcess(
+  'outbound.decisions',
+  () => new WeakMap<object, readonly Decision[]>(),
+)

@@ -1,12 +1,13 @@
 import { isResendable, KeptBody } from './body.js'
 import { remember } from './decisions.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
-import { LimitedRequest, nested } from './limited-request.js'
-import { checkGiven, type OutboundOptions, settingsOf } from './options.js'
+import { LimitedRequest, markedNested } from './limited-request.js'
+import { checkGiven, type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
 import { jsonOf } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isWebStream, untilEnd } from './response-end.js'
 import { BodyEnd } from './settle.js'
+import type { Turn } from './turn.js'
 import { sourcesOf } from './waiting-options.js'
 
 type Fetch = typeof globalThis.fetch
@@ -36,54 +37,57 @@ export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOpti
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient {
   checkGiven(typeof fetch === 'function', 'limitFetch takes a function such as fetch', fetch)
   const settings = settingsOf(options, 'limitFetch')
-  const { settle } = settings
-  const endsLate = settle !== undefined || sourcesOf(settings).permits.length > 0
+  const deliver = delivererFor(settings)
   return Object.assign(limitedFetch, clientOf(settings.queue))
 
-  /**
-   * Calls `fetch` when it is the call's turn, and again at a further turn for each retry. The body of a `Request` can be read only
-   * once: if a retry is possible, up to 64 KiB of it are kept from a clone (`kept`), and sent again.
-   */
+  /** Calls `fetch` when it is the call's turn, and again at a further turn for each retry. */
   async function limitedFetch(input: Input, init?: Init): Promise<Response> {
     const given = typeof input === 'object' && 'headers' in input ? input : undefined
-    let kept: KeptBody | undefined
+    /** The body of a `Request` can be read only once: if a retry is possible, up to 64 KiB of a clone are kept, and sent again. */
+    let keptBody: KeptBody | undefined
     const request = new LimitedRequest(settings, requestOf(input, given, init), {
-      isResendable: () => isResendable(init?.body ?? given?.body) || kept?.bytes !== undefined,
+      isResendable: () => isResendable(init?.body ?? given?.body) || keptBody?.bytes !== undefined,
       options: init,
       signal: init?.signal ?? given?.signal,
     })
     try {
       return await settings.queue.run<Response>(request.terms, {
-        /** Sends the request, a later attempt the body that was kept. `nested`: a limited client within makes no retries. */
         start({ attempt }) {
-          const marked = nested(init)
-          if (attempt > 1 && kept?.bytes) return fetch(input, { ...marked, body: kept.bytes })
-          const hasBody = marked.body !== undefined && marked.body !== null
-          if (given && !hasBody && isWebStream(given.body) && request.isRetryable) {
-            kept = new KeptBody(given.clone().body!)
+          const initWithoutRetries = markedNested(init) // a limited client within makes none
+          if (attempt > 1 && keptBody?.bytes)
+            return fetch(input, { ...initWithoutRetries, body: keptBody.bytes })
+          const sendsOwnBody = init?.body === undefined || init.body === null
+          if (given && sendsOwnBody && isWebStream(given.body) && request.isRetryable) {
+            keptBody = new KeptBody(given.clone().body!)
           }
-          return fetch(input, marked)
+          return fetch(input, initWithoutRetries)
         },
         judge: (response, attempt) =>
           request.verdictOn(replyOf(response), attempt, () => jsonOf(response.clone().body)),
-        /**
-         * Hands the response to the caller. With a semaphore or `settle` it is made anew, and the call keeps its permit and its
-         * reservation until its body has been read.
-         */
-        deliver(response, turn) {
-          let delivered = response
-          if (endsLate) {
-            const body = new BodyEnd(settle, replyOf(response))
-            delivered = untilEnd(response, (isWhole) => turn.returned(body.used(isWhole)), body.add)
-          } else turn.returned()
-          remember(delivered, turn.decisions, response)
-          return delivered
-        },
+        deliver,
         discard: (response) => discard(response.body),
       })
     } finally {
-      kept?.drop()
+      keptBody?.drop()
     }
+  }
+}
+
+/**
+ * Makes the function that hands a response to the caller. With a semaphore or `settle` the response is made anew, and the call keeps
+ * its turn, with its permit and its reservation, until the body has been read; otherwise the turn ends at once.
+ */
+function delivererFor(settings: OutboundSettings): (response: Response, turn: Turn) => Response {
+  const { settle } = settings
+  const endsWithBody = settle !== undefined || sourcesOf(settings).permits.length > 0
+  return (response, turn) => {
+    let delivered = response
+    if (endsWithBody) {
+      const body = new BodyEnd(settle, replyOf(response))
+      delivered = untilEnd(response, (isWhole) => turn.returned(body.used(isWhole)), body.add)
+    } else turn.returned()
+    remember(delivered, turn.decisions, response)
+    return delivered
   }
 }
 

@@ -89,7 +89,7 @@ export class KeyPause {
    * describes. A refusal that states no wait causes none if the key is paused already, or was paused after the attempt went out;
    * nor while the limit is searched for (`isSearched`), because the refusal lowers the limit instead.
    */
-  heed({ answer, pauseMs }: Verdict, sentAt: number, isSearched: boolean): Wait {
+  countAnswer({ answer, pauseMs }: Verdict, sentAt: number, isSearched: boolean): Wait {
     const isRecent = sentAt >= this.#begunAt
     const isRefusal = answer === 'limited' || answer === 'overloaded'
     if (isRecent && answer === 'served') {

@@ -2,7 +2,7 @@ import { createLimiter, type Decision, type Limiter, type Permit, type Policy } 
 import {
   type CheckedOptions,
   clearTimer,
-  ownText,
+  copiedText,
   REPORTS,
   setTimer,
   sleep,
@@ -56,7 +56,7 @@ export class KeyQueue {
   /** Adds a turn to the queue, and makes bookings if more may be made. The turn is granted or refused later. */
   add(turn: Turn): void {
     this.#queue.add(turn)
-    this.#book()
+    this.#bookOnceHoldIsKnown()
   }
 
   /** Removes a turn from the queue. Its booking passes to the first turn that has none and that the booking serves as well. */
@@ -89,14 +89,14 @@ export class KeyQueue {
    * Counts the answer to an attempt that went out at `sentAt`, after which more calls may go out if the key was paused. Returns
    * who has to wait, and for how long. `isSearched`: the limit is unknown and searched for.
    */
-  heed(verdict: Verdict, sentAt: number, isSearched: boolean): Wait {
+  countAnswer(verdict: Verdict, sentAt: number, isSearched: boolean): Wait {
     this.pause ??= new KeyPause()
-    const wait = this.pause.heed(verdict, sentAt, isSearched)
-    this.#book()
+    const wait = this.pause.countAnswer(verdict, sentAt, isSearched)
+    this.#bookOnceHoldIsKnown()
     return wait
   }
 
-  /** Cancels all bookings. As each ends, `#serve` makes another one. */
+  /** Cancels all bookings. As each ends, `#carryOutBooking` makes another one. */
   bookAnew(): void {
     const turns = [...this.#booked]
     this.#booked.clear()
@@ -106,22 +106,22 @@ export class KeyQueue {
     }
   }
 
-  /** Makes bookings (`#fill`), once the store knows of the pause. Turns that are added before that are served by the same run. */
-  #book(): void {
+  /** Makes bookings (`#makeBookings`), once the store knows of the pause. Turns that are added before that are served by the same run. */
+  #bookOnceHoldIsKnown(): void {
     if (this.#isBooking) return
     this.#isBooking = true
     // An async method would make three promises more for each call.
     this.#holding.then(
-      () => this.#fill(),
+      () => this.#makeBookings(),
       () => {},
     )
   }
 
   /**
    * Makes bookings for the first turns that have none, until as many are under way as `prefetch` allows or, after a pause, the
-   * pause's allowance. `#serve` then carries each booking out.
+   * pause's allowance. `#carryOutBooking` then carries each booking out.
    */
-  #fill(): void {
+  #makeBookings(): void {
     this.#isBooking = false
     if (this.#growth !== undefined) clearTimer(this.#growth)
     const isUnbooked = (turn: Turn): boolean => !this.#booked.has(turn)
@@ -131,14 +131,14 @@ export class KeyQueue {
       const { pause } = this
       if (pause && this.#underWay >= pause.updateAllowance()) return this.#awaitGrowth(pause)
       this.#booked.add(turn)
-      this.#serve(turn, turn.book()).catch(() => {})
+      this.#carryOutBooking(turn, turn.book()).catch(() => {})
     }
   }
 
   /** Books further turns when the allowance after a pause has grown with time, unless it grows only with an answer. */
   #awaitGrowth(pause: KeyPause): void {
     const ms = pause.growsInMs(this.#underWay)
-    if (ms < Infinity) this.#growth = setTimer(() => this.#book(), ms)
+    if (ms < Infinity) this.#growth = setTimer(() => this.#bookOnceHoldIsKnown(), ms)
   }
 
   /**
@@ -146,38 +146,30 @@ export class KeyQueue {
    * first by then (`#grant`). If that fails, the call that has the booking is refused (`#fail`). Meanwhile the booking may have
    * passed to another call, so `options` asks with the deadline of the call that has it now.
    */
-  async #serve({ key }: Turn, booking: BookedTurn): Promise<void> {
-    const { holder, limiter, permits: sources } = this.shared
+  async #carryOutBooking({ key }: Turn, booking: BookedTurn): Promise<void> {
+    const { holder, permits: sources } = this.shared
     this.#underWay++
     const permits: Permit[] = []
     try {
-      for (const source of sources.length > 0 ? permitsOf(sources, key, booking.keys) : []) {
-        const { maxWait, signal } = booking.options(this.stored)
-        const options = { maxWait, signal, [REPORTS]: booking }
-        const permit = await source.semaphore.acquire(source.key, options)
-        if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
-        permits.push(permit)
-      }
-      if (!holder && this.pause) await outlast(this.pause, key, () => booking.options(this.stored))
+      if (sources.length > 0) await this.#takePermits(key, booking, permits)
+      const isPausedHereAlone = !holder
+      if (isPausedHereAlone && this.pause)
+        await waitOutPause(this.pause, key, () => booking.options(this.stored))
       const options = booking.options(this.stored)
-      const { settle, cost } = booking
-      const reserved = settle &&
-        cost > 0 &&
-        limiter?.reserves && { ...options, ttl: settle.ttl, atEnd: settle.atEnd ? cost : 0 }
-      const decision = await (reserved ? limiter.reserve!(key, reserved) : limiter?.acquire(key, options))
+      const decision = await this.#takeTurn(key, booking, options)
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
         // A call without a deadline is booked again, but not before a turn may be free.
-        if (booking.until === Infinity && isForNow(denial)) {
+        if (booking.until === Infinity && isDeniedForNow(denial)) {
           releaseUnused(permits)
           await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), options.signal)
         }
         throw denial
       }
-      if (decision && settle) holdUntilEnd(decision, settle, cost)
+      if (decision && booking.settle) holdUntilEnd(decision, booking.settle, booking.cost)
       // The store may not have heard of the pause, or have lost it.
       if (this.pause && this.pausedMs > 0) {
-        await outlast(this.pause, key, () => booking.options(this.stored)).catch((error: unknown) => {
+        await waitOutPause(this.pause, key, () => booking.options(this.stored)).catch((error: unknown) => {
           if (decision) giveBack(decision)
           throw error
         })
@@ -188,7 +180,25 @@ export class KeyQueue {
       this.#fail(booking, error)
     }
     this.#underWay--
-    this.#book()
+    this.#bookOnceHoldIsKnown()
+  }
+
+  /** Takes a permit of each semaphore, one after the other, and adds it to `taken`. Rejects if one is not to be had in time. */
+  async #takePermits(key: string, booking: BookedTurn, taken: Permit[]): Promise<void> {
+    for (const source of permitsOf(this.shared.permits, key, booking.keys)) {
+      const { maxWait, signal } = booking.options(this.stored)
+      const options = { maxWait, signal, [REPORTS]: booking }
+      const permit = await source.semaphore.acquire(source.key, options)
+      if (!permit.allowed) throw new RateLimitExceededError(key, 'concurrency')
+      taken.push(permit)
+    }
+  }
+
+  /** Waits for a turn of the limiter; of one that reserves, for a reservation of the units that are settled at the call's end. */
+  #takeTurn(key: string, { settle, cost }: BookedTurn, options: CheckedOptions) {
+    const { limiter } = this.shared
+    if (!settle || cost === 0 || !limiter?.reserves) return limiter?.acquire(key, options)
+    return limiter.reserve!(key, { ...options, ttl: settle.ttl, atEnd: settle.atEnd ? cost : 0 })
   }
 
   /**
@@ -198,24 +208,24 @@ export class KeyQueue {
    */
   #grant(booking: BookedTurn, decision: Decision | undefined, permits: readonly Permit[]): void {
     const bookedFor = booking.end()
-    const first = this.#queue.first((other) => this.#isServedBy(booking, other))
-    const hasExchange = first !== undefined && this.#booked.delete(first)
+    const firstInLine = this.#queue.first((other) => this.#isServedBy(booking, other))
+    const hasExchange = firstInLine !== undefined && this.#booked.delete(firstInLine)
     if (!hasExchange && bookedFor) this.#booked.delete(bookedFor)
-    if (!first) {
+    if (!firstInLine) {
       booking.reports?.forEach((report) => report())
       releaseUnused(permits)
       if (decision) giveBack(decision)
       bookedFor?.passOn()
       return bookedFor?.recheck()
     }
-    if (bookedFor !== first) first.passOn(bookedFor)
-    this.#queue.take(first)
+    if (bookedFor !== firstInLine) firstInLine.passOn(bookedFor)
+    this.#queue.take(firstInLine)
     this.pause?.sent()
-    const { key } = first
-    if (booking.reports) first.addReports(booking.reports)
-    first.granted(decision, permits)
-    if (bookedFor !== first) bookedFor?.recheck()
-    const { lateness } = first.client.settings
+    const { key } = firstInLine
+    if (booking.reports) firstInLine.addReports(booking.reports)
+    firstInLine.granted(decision, permits)
+    if (bookedFor !== firstInLine) bookedFor?.recheck()
+    const { lateness } = firstInLine.client.settings
     if (decision && decision.lateMs > (lateness ?? LEAST_LATENESS_MS))
       this.#payAgain(key, booking, lateness, decision)
   }
@@ -232,7 +242,7 @@ export class KeyQueue {
     this.#booked.delete(turn)
     if (booking.reports) turn.addReports(booking.reports)
     turn.passOn()
-    if (isCancelled || turn.until > until || (until === Infinity && isForNow(failure))) turn.recheck()
+    if (isCancelled || turn.until > until || (until === Infinity && isDeniedForNow(failure))) turn.recheck()
     else turn.refused(failure)
   }
 
@@ -302,7 +312,7 @@ export class KeyQueues {
     let queue = this.#queues.get(stored)
     if (!queue) {
       if (this.#queues.size >= this.#sweepAt) this.#sweep()
-      const own = ownText(stored)
+      const own = copiedText(stored)
       this.#queues.set(own, (queue = new KeyQueue(this, own)))
     }
     return queue
@@ -344,7 +354,7 @@ export function sharedKeyQueues(limiter: TurnSource, permits: readonly OwnPermit
  * Waits until the pause of a key has ended, where no limiter has done so: without one, or if it does not know of the pause.
  * Throws if the pause is longer than the `maxWait` of `options()`, or its signal aborts.
  */
-async function outlast(pause: KeyPause, key: string, options: () => CheckedOptions): Promise<void> {
+async function waitOutPause(pause: KeyPause, key: string, options: () => CheckedOptions): Promise<void> {
   // Timers may fire early, so the time that is left is read again after each sleep.
   for (let { leftMs } = pause; leftMs > 0; { leftMs } = pause) {
     const { maxWait, signal } = options()
@@ -354,7 +364,7 @@ async function outlast(pause: KeyPause, key: string, options: () => CheckedOptio
 }
 
 /** Whether a call was refused only for now: there is no permit yet, or its turn is later than a limiter books ahead. */
-function isForNow(failure: unknown): boolean {
+function isDeniedForNow(failure: unknown): boolean {
   if (!(failure instanceof RateLimitExceededError)) return false
   const { reason, decision } = failure
   return reason === 'concurrency' || (reason === 'limit' && Number.isFinite(decision?.retryAfterMs))

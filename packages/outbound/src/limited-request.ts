@@ -12,7 +12,7 @@ import { keysFor } from './waiting-options.js'
 export interface RequestTraits {
   /** Whether its body can be sent more than once; asked before it is sent again. */
   readonly isResendable: () => boolean
-  /** The options that it was called with: `nested` marks them where another limited client made the call. */
+  /** The options that it was called with: `markedNested` marks them where another limited client made the call. */
   readonly options: unknown
   readonly signal: AbortSignal | undefined
 }
@@ -129,14 +129,14 @@ const NO_FINDINGS: ReplyFindings = [undefined, undefined, undefined]
  * Copies the options of a call and marks the copy: another limited client that is called with it leaves retries to this one
  * (`isNested`). Copies of the copy keep the mark.
  */
-export function nested<T extends object>(options: T | undefined): T {
+export function markedNested<T extends object>(options: T | undefined): T {
   const copy: Record<PropertyKey, unknown> = {}
   // Also the properties that it inherits: a Request has all of its own in its prototype, and fetch takes one as init.
   for (const name in options) copy[name] = options[name]
   return Object.assign(copy, options, { [NESTED]: true })
 }
 
-/** Whether these options of a call have the mark of `nested`: another limited client made the call, and makes its retries. */
+/** Whether these options of a call have the mark of `markedNested`: another limited client made the call, and makes its retries. */
 function isNested(options: unknown): boolean {
   return (
     typeof options === 'object' && options !== null && (options as { [NESTED]?: boolean })[NESTED] === true

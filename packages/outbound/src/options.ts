@@ -2,12 +2,12 @@ import { PolicyError, type Semaphore } from '@sluice/core'
 import {
   custom,
   type DeclarationOf,
-  expected,
+  expectedButGot,
   func,
   nested,
   oneOf,
   type Option,
-  read,
+  readOptions,
   REFUSED,
   type Settings,
   text,
@@ -160,7 +160,7 @@ export interface OutboundSettings extends Omit<Settings<typeof OUTBOUND>, 'retri
  * @throws {PolicyError} INVALID_OPTION (also `settle` without a limiter that reserves), INVALID_DURATION.
  */
 export function settingsOf(options: OutboundOptions, what: string): OutboundSettings {
-  const settings = read(OUTBOUND, options, { what })
+  const settings = readOptions(OUTBOUND, options, { what })
   const { isRetryable = isIdempotent, retries = isSearched(settings) ? 5 : 2, onEvent } = settings
   checkSources(settings)
   if (settings.settle && !sourcesOf(settings).limiters.some(({ reserves }) => reserves)) {
@@ -178,7 +178,7 @@ export function settingsOf(options: OutboundOptions, what: string): OutboundSett
  * @throws {PolicyError} INVALID_OPTION.
  */
 export function checkGiven(isRight: boolean, what: string, given: unknown): void {
-  if (!isRight) throw expected(PolicyError, 'INVALID_OPTION', what, given)
+  if (!isRight) throw expectedButGot(PolicyError, 'INVALID_OPTION', what, given)
 }
 
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])

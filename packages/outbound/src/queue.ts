@@ -1,5 +1,5 @@
 import { type Decision, InputError, type Policy } from '@sluice/core'
-import { clearTimer, onAbort, read, setTimer, type Settings } from '@sluice/core/internal'
+import { clearTimer, onAbort, readOptions, setTimer, type Settings } from '@sluice/core/internal'
 import type { AdaptiveRateOptions } from './adaptive/options.js'
 import { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
@@ -37,7 +37,7 @@ export class Queue<D extends Decision | undefined = Decision> {
    * types of events.
    */
   constructor(options: QueueOptions) {
-    const settings = read(QUEUE, options, { what: 'createQueue' })
+    const settings = readOptions(QUEUE, options, { what: 'createQueue' })
     const { adaptive, semaphore, onEvent } = settings
     checkSources(settings)
     this.name = settings.name ?? (adaptive ?? sourcesOf(settings).limiters[0] ?? semaphore!).name
@@ -77,22 +77,19 @@ export class Queue<D extends Decision | undefined = Decision> {
         signal,
         maxWait: maxWaitMs = defaults.maxWait ?? Infinity,
         timeout,
-      } = options === undefined ? NONE : read(RUN, options, ABOUT_RUN)
+      } = options === undefined ? NONE : readOptions(RUN, options, ABOUT_RUN)
       timeoutMs = timeout
       const keys = typeof key === 'string' ? ([key] as const) : keysFor(defaults.limiter, key)
       const tenant = defaults.fair?.(fn, options ?? {})
       const weight = tenant === undefined ? 1 : (defaults.weight?.(tenant) ?? 1)
-      // Awaits a step first: a listener of the event 'queued' may clear the call before its promise exists.
-      const silence = (): void =>
-        void Promise.resolve()
-          .then(() => result)
-          .catch(() => {})
+      const silence = (): void => ignoreRejection(() => result)
       terms = { keys, cost, priority, tenant, weight, maxWaitMs, signal, silence }
     } catch (error) {
       return Promise.reject(error)
     }
     // `silence` needs the very promise that the caller gets: a rejection is handled for each promise by itself.
-    const result = timeoutMs === undefined ? this.#made(terms, fn) : this.#madeInTime(terms, fn, timeoutMs)
+    const result =
+      timeoutMs === undefined ? this.#makeCall(terms, fn) : this.#makeCallInTime(terms, fn, timeoutMs)
     return result
   }
 
@@ -163,7 +160,7 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /** Calls `fn` at the call's turn, and again if the option `retry` asks for it. Settles as the last attempt does. */
-  #made<T>(terms: CallTerms, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
+  #makeCall<T>(terms: CallTerms, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
     const { signal } = terms
     return this.#calls.run(terms, {
       start: ({ decisions, attempt }) => fn({ signal, decision: decisions.at(-1) as D, attempt }),
@@ -172,16 +169,16 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   /**
-   * Makes a call as `#made` does, but with a time limit for each attempt. If an attempt takes longer, the promise rejects at once
+   * Makes a call as `#makeCall` does, but with a time limit for each attempt. If an attempt takes longer, the promise rejects at once
    * with a TimeoutError, the signal that `fn` got aborts, and no attempt follows. The call keeps its permit until `fn` has settled.
    */
-  #madeInTime<T>(
+  #makeCallInTime<T>(
     terms: CallTerms,
     fn: (context: RunContext<D>) => T | PromiseLike<T>,
     timeoutMs: number,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      let isOver = false
+      let hasTimedOut = false
       // Makes one attempt. The signal for `fn` aborts with the caller's signal, or when the time is over.
       const start = async ({ decisions, attempt }: Turn): Promise<T> => {
         const controller = new AbortController()
@@ -190,7 +187,7 @@ export class Queue<D extends Decision | undefined = Decision> {
         const stopListening = callerSignal && onAbort(callerSignal, abort)
         if (callerSignal?.aborted) abort() // by a listener of `started`
         const timer = setTimer(() => {
-          isOver = true
+          hasTimedOut = true
           const error = new DOMException(`the call took longer than ${timeoutMs} ms`, 'TimeoutError')
           controller.abort(error)
           reject(error)
@@ -203,7 +200,7 @@ export class Queue<D extends Decision | undefined = Decision> {
         }
       }
       const judgeFailure = (error: unknown, attempt: number) =>
-        isOver ? UNANSWERED : this.#judge(error, attempt)
+        hasTimedOut ? UNANSWERED : this.#judge(error, attempt)
       this.#calls.run(terms, { start, judgeFailure }).then(resolve, reject)
     })
   }
@@ -220,16 +217,23 @@ export class Queue<D extends Decision | undefined = Decision> {
     if (refusal === 'final') return FINAL
     const isRefused = refusal !== 'none' && (refusal === true || pauseMs > 0)
     const retryMs = (await retry?.(error, attempt)) ?? false
-    const isTime = typeof retryMs === 'number' && retryMs >= 0 && retryMs < Infinity
+    const isDelay = typeof retryMs === 'number' && retryMs >= 0 && retryMs < Infinity
     return {
       answer: isRefused ? 'overloaded' : 'other',
       pauseMs: pauseMs > 0 ? pauseMs : isRefused ? undefined : 0,
-      again: isTime && Math.min(retryMs, LONGEST_TIMER_MS),
+      again: isDelay && Math.min(retryMs, LONGEST_TIMER_MS),
     }
   }
 }
 
 /** A timer of a longer time fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
+/** Handles the rejection of a promise that exists only after this step: a listener of 'queued' may clear a call before it has one. */
+function ignoreRejection(later: () => Promise<unknown>): void {
+  Promise.resolve()
+    .then(later)
+    .catch(() => {})
+}
+
 const ABOUT_RUN = { what: 'run', error: InputError }
-const NONE = read(RUN, {}, ABOUT_RUN)
+const NONE = readOptions(RUN, {}, ABOUT_RUN)

@@ -1,7 +1,7 @@
 import { inThisContext } from '@sluice/core/internal'
 import { isResendable } from './body.js'
 import { HeldResponse } from './held-response.js'
-import { LimitedRequest, nested } from './limited-request.js'
+import { LimitedRequest, markedNested } from './limited-request.js'
 import type { OutboundSettings } from './options.js'
 import { RelayController, type RequestController } from './relay-controller.js'
 import { BodyEnd, type Used, USED_NOTHING } from './settle.js'
@@ -38,7 +38,7 @@ export class RelayedRequest implements Handler {
    */
   readonly #run: (step: () => void) => void
 
-  /** A request to undici, with the handler that gets its response. */
+  /** Takes a request to undici, which `dispatch` sends when it is its turn, and the handler that gets the response in the end. */
   constructor(
     readonly settings: OutboundSettings,
     readonly dispatch: Dispatch,
@@ -71,7 +71,7 @@ export class RelayedRequest implements Handler {
 
   /**
    * Sends the request, for the first time or again, when its turn has come. Forgets the attempt before, so that an abort by the
-   * caller now only ends the wait. `nested` marks the options: another limited client that gets them leaves retries to this one.
+   * caller now only ends the wait. `markedNested` marks the options: another limited client that gets them leaves retries to this one.
    * If the dispatcher throws, as an interceptor may, the attempt has failed.
    */
   async #send(turn: Promise<Turn>): Promise<void> {
@@ -81,7 +81,7 @@ export class RelayedRequest implements Handler {
       this.#turn = await turn
       this.#isJudged = false
       this.settings.queue.events?.started(this.#turn)
-      this.dispatch(nested(this.options), this)
+      this.dispatch(markedNested(this.options), this)
     } catch (error) {
       if (this.#turn) this.onResponseError(this.#controller, error as Error)
       else this.#fail(error as Error)
@@ -204,7 +204,7 @@ export class RelayedRequest implements Handler {
   /** Has the queue carry out the verdict, and reports the end of the attempt. Returns whether the request is to be sent again. */
   #observe(verdict: Verdict): boolean {
     const { queue } = this.settings
-    const again = queue.observe(this.#turn!, verdict)
+    const again = queue.carryOutVerdict(this.#turn!, verdict)
     this.#isJudged = true
     queue.events?.ended(this.#turn!, again, {})
     return again

@@ -248,7 +248,7 @@ export class BookedTurn {
   #turn: Turn | undefined
   #controller: AbortController | undefined = spare.pop() ?? new AbortController()
 
-  /** A booking for this turn. */
+  /** Makes a booking for `turn`, which may pass to another call of the same cost, policies, keys and settlement. */
   constructor(turn: Turn) {
     this.#turn = turn
     this.cost = turn.terms.cost

@@ -4,7 +4,7 @@ import {
   type DeclarationOf,
   duration,
   func,
-  inCommon,
+  sharedInProcess,
   nested,
   type Option,
   custom,
@@ -118,7 +118,7 @@ function inOneOrder(one: Semaphore, other: Semaphore): number {
 
 /** The number of a semaphore, which is the same for all copies of this package in one process. */
 function numberOf(semaphore: Semaphore): number {
-  return inCommon('numbers-of-semaphores', numbering)(semaphore)
+  return sharedInProcess('numbers-of-semaphores', numbering)(semaphore)
 }
 
 /** Makes a function that numbers semaphores, from 0 in the order in which it is first asked for each. */

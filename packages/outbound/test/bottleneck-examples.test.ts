@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import { compileFunction } from 'node:vm'
 import { createQueue } from '../src/index.js'
 
-/** Runs the examples of docs/outbound-migration.md with both libraries, and compares when calls began and what was seen. */
-const page = readFileSync(join(__dirname, '../../../docs/outbound-migration.md'), 'utf8')
-const BLOCKS = /^## (.+?)$[\s\S]*?^```js bottleneck\n([\s\S]*?)^```$[\s\S]*?^```js sluice\n([\s\S]*?)^```$/gm
+/** Runs the examples of docs/migrate/bottleneck.md with both libraries, and compares when calls began and what was seen. */
+const page = readFileSync(join(__dirname, '../../../docs/migrate/bottleneck.md'), 'utf8')
+const BLOCKS = /^### (.+?)$[\s\S]*?^```js bottleneck\n([\s\S]*?)^```$[\s\S]*?^```js sluice\n([\s\S]*?)^```$/gm
 const examples = [...page.matchAll(BLOCKS)].map(
   ([, title, theirs, ours]) => [title!, theirs!, ours!] as const,
 )

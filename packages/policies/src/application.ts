@@ -150,23 +150,20 @@ export function problemsInApp(
   const problem = (severity: PolicyProblem['severity'], path: readonly string[], message: string) => {
     return { severity, code: 'NOT_IN_REQUEST', path: shownPath(path), line: lineOf(path), message }
   }
-  const found = limiters.flatMap(({ name, by, where }) => {
-    const asked = [
-      ...(where?.parts ?? []).map((part) => ['where', part]),
-      ...(by === undefined ? [] : [['by', by]]),
-    ]
-    return asked.flatMap(([option, part]) => {
-      const path = ['limiters', name, option!]
-      if (part === 'status') {
-        const write = 'shouldCharge: (req, res) => res.statusCode === 401 beside limits'
-        return problem('error', path, `a request has no 'status' yet: leave it out, and write ${write}`)
-      }
-      const field = part!.startsWith('field:') ? part!.slice(6) : undefined
-      if (field === undefined || fields.includes(field)) return []
-      const write = `limitsFrom(file, { fields: { ${JSON.stringify(field)}: (req) => ... } })`
-      return problem('smell', path, `a request has no '${part}': write ${write}`)
-    })
-  })
+  const problemsOfPart = (path: readonly string[], part: string): readonly PolicyProblem[] => {
+    if (part === 'status') {
+      const remedy = 'shouldCharge: (req, res) => res.statusCode === 401 beside limits'
+      return [problem('error', path, `a request has no 'status' yet: leave it out, and write ${remedy}`)]
+    }
+    const field = part.startsWith('field:') ? part.slice(6) : undefined
+    if (field === undefined || fields.includes(field)) return []
+    const remedy = `limitsFrom(file, { fields: { ${JSON.stringify(field)}: (req) => ... } })`
+    return [problem('smell', path, `a request has no '${part}': write ${remedy}`)]
+  }
+  const found = limiters.flatMap(({ name, by, where }) => [
+    ...(where?.parts ?? []).flatMap((part) => problemsOfPart(['limiters', name, 'where'], part)),
+    ...(by === undefined ? [] : problemsOfPart(['limiters', name, 'by'], by)),
+  ])
   // A limiter with an error is not among the limiters.
   const isNumberRight = errors.length > 0 || (limiters.length > 0 && limiters.length <= MOST_PARTS)
   const message = `an application takes 1 to ${MOST_PARTS} limiters of a file, got ${limiters.length}`
@@ -210,7 +207,6 @@ function limitOf<Req>(
   { plan, fields = {} }: LimitsFromOptions<Req>,
 ): PartLimitOptions<Req, unknown> {
   const key = by === undefined ? undefined : keyOf(by, fields)
-  const isPlanned = plan !== undefined && plans !== undefined && plans.size > 0
   const skip = (req: Req, source: KeySource<Req>) => {
     if (where && !where.matches(partReader(req, source, fields))) return true
     if (!exempt) return false
@@ -219,16 +215,12 @@ function limitOf<Req>(
     // A file has exempt keys only beside `by`, so there is a key.
     return exempt.keys.size > 0 && chain(key!(req, source), (caller) => exempt.keys.has(caller))
   }
+  const byRequest = { name, ...(key && { key }), ...((where || exempt) && { skip }) }
+  if (plan === undefined || plans === undefined || plans.size === 0) return { ...byRequest, policies }
   return {
-    name,
-    ...(isPlanned
-      ? {
-          policies: (req) => chain(plan(req), (planName) => plans.get(planName ?? '') ?? policies),
-          tiers: [policies, ...plans.values()],
-        }
-      : { policies }),
-    ...(key && { key }),
-    ...((where || exempt) && { skip }),
+    ...byRequest,
+    policies: (req) => chain(plan(req), (planName) => plans.get(planName ?? '') ?? policies),
+    tiers: [policies, ...plans.values()],
   }
 }
 

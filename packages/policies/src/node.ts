@@ -4,7 +4,7 @@ import {
   duration,
   func,
   Listeners,
-  read,
+  readOptions,
   sha256,
   warningOnce,
   warnProcess,
@@ -95,7 +95,7 @@ class WatchedPolicies implements PoliciesInForce {
   /** @internal {@link watchPolicies} makes one. */
   constructor(source: WatchedSource, options: WatchPoliciesOptions) {
     this.#source = source
-    const { every, onChange, onError } = read(WATCH, options, { what: 'watchPolicies' })
+    const { every, onChange, onError } = readOptions(WATCH, options, { what: 'watchPolicies' })
     this.#every = every
     if (onChange) this.#listeners.on('onChange', onChange)
     if (onError) this.#listeners.on('onError', onError)

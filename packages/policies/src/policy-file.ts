@@ -6,7 +6,7 @@ import {
   oneOf,
   type Option,
   printableName,
-  readOne,
+  readOption,
   required,
   text,
   unchecked,
@@ -137,6 +137,10 @@ class PolicyReader {
   readonly errors: PolicyProblem[] = []
   readonly #algorithm: Option<string>
 
+  /**
+   * Makes the reader of one policy file: `located` is its JSON with the line of each value, `registry` the algorithms that it
+   * may name.
+   */
   constructor(
     readonly located: Located,
     readonly registry: Registry,
@@ -151,14 +155,16 @@ class PolicyReader {
   file(): Pick<ReadPolicies, 'limiters' | 'reset'> {
     const { value, repeated } = this.located
     for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name occurs twice in one object')
-    const file = this.#object([], value, FILE)
-    const limiters = file && this.#object(['limiters'], file['limiters'])
+    const file = this.#readObject([], value, FILE)
+    const limiters = file && this.#readObject(['limiters'], file['limiters'])
     const known = Object.keys(limiters ?? {})
     const reset = this.#texts(['reset'], file?.['reset'])
     for (const [i, name] of reset.entries()) {
       if (!known.includes(name)) this.#report(['reset', i], 'INVALID_OPTION', `there is no limiter '${name}'`)
     }
-    const read = Object.entries(limiters ?? {}).flatMap(([name, entry]) => this.#limiter(name, entry) ?? [])
+    const read = Object.entries(limiters ?? {}).flatMap(
+      ([name, entry]) => this.#readLimiter(name, entry) ?? [],
+    )
     return { limiters: read, reset }
   }
 
@@ -166,26 +172,30 @@ class PolicyReader {
    * Reads one limiter of the file: its name, its policies and those of its plans, whose calls are counted together (`by`), which
    * calls are counted (`where`), and which callers are not (`exempt`). All errors in it are reported; undefined if there are any.
    */
-  #limiter(name: string, value: unknown): ReadLimiter | undefined {
+  #readLimiter(name: string, value: unknown): ReadLimiter | undefined {
     const path = ['limiters', name]
     const errorsBefore = this.errors.length
-    this.#attempt(path, () => readOne(printableName, name, 'name', { what: 'a limiter' }))
-    const entry = this.#object(path, value, LIMITER)
+    this.#reportErrorsOf(path, () => readOption(printableName, name, 'name', { what: 'a limiter' }))
+    const entry = this.#readObject(path, value, LIMITER)
     if (!entry) return undefined
     const { policies: list, by, where, plans = {}, exempt } = entry
-    const policies = this.#policies([...path, 'policies'], list, path)
-    const ofPlans = Object.entries(this.#object([...path, 'plans'], plans) ?? {}).map(([plan, ofPlan]) => {
-      const planPath = [...path, 'plans', plan]
-      this.#attempt(planPath, () => readOne(PLAN, plan, 'name', { what: 'a plan' }))
-      return [plan, this.#policies(planPath, ofPlan)] as const
-    })
+    const policies = this.#readPolicies([...path, 'policies'], list, path)
+    const ofPlans = Object.entries(this.#readObject([...path, 'plans'], plans) ?? {}).map(
+      ([plan, ofPlan]) => {
+        const planPath = [...path, 'plans', plan]
+        this.#reportErrorsOf(planPath, () => readOption(PLAN, plan, 'name', { what: 'a plan' }))
+        return [plan, this.#readPolicies(planPath, ofPlan)] as const
+      },
+    )
     const limiter: ReadLimiter = {
       name,
       policies,
-      by: by === undefined ? undefined : this.#attempt([...path, 'by'], () => parseBy(by)),
-      where: where === undefined ? undefined : this.#attempt([...path, 'where'], () => parseWhere(where)),
+      by: by === undefined ? undefined : this.#reportErrorsOf([...path, 'by'], () => parseBy(by)),
+      where:
+        where === undefined ? undefined : this.#reportErrorsOf([...path, 'where'], () => parseWhere(where)),
       plans: new Map(ofPlans),
-      exempt: exempt === undefined ? undefined : this.#exempt([...path, 'exempt'], exempt, by !== undefined),
+      exempt:
+        exempt === undefined ? undefined : this.#readExempt([...path, 'exempt'], exempt, by !== undefined),
     }
     return this.errors.length === errorsBefore ? limiter : undefined
   }
@@ -194,14 +204,14 @@ class PolicyReader {
    * Reads the list of policies at a path. A limiter is made of them only to check how many there are and whether their names differ;
    * an error of that is reported at `errorPath`. A policy with an error, which is reported too, is replaced by another for that check.
    */
-  #policies(path: PolicyPath, list: unknown, errorPath = path): readonly Policy[] {
+  #readPolicies(path: PolicyPath, list: unknown, errorPath = path): readonly Policy[] {
     const entries: readonly unknown[] = Array.isArray(list) ? list : []
-    const read = entries.map((entry, i) => this.#policy([...path, i], entry))
+    const read = entries.map((entry, i) => this.#readPolicy([...path, i], entry))
     const policies = read.map(
       (policy, i) => policy ?? slidingLog({ limit: 1, window: '1s', name: `policies[${i}]` }),
     )
     // It has a listener, so that it warns of nothing: it decides no call.
-    this.#attempt(errorPath, () => createLimiter({ policies }).on('warning', () => {}))
+    this.#reportErrorsOf(errorPath, () => createLimiter({ policies }).on('warning', () => {}))
     return policies
   }
 
@@ -209,13 +219,15 @@ class PolicyReader {
    * Reads the callers whom a limiter does not count, their addresses and their keys. Keys are an error unless the limiter has `by`
    * (`hasBy`), which makes the keys that they are compared with.
    */
-  #exempt(path: PolicyPath, value: unknown, hasBy: boolean): Exempt | undefined {
-    const entry = this.#object(path, value, EXEMPT)
+  #readExempt(path: PolicyPath, value: unknown, hasBy: boolean): Exempt | undefined {
+    const entry = this.#readObject(path, value, EXEMPT)
     const addresses = this.#texts([...path, 'addresses'], entry?.['addresses'])
     const keys = this.#texts([...path, 'keys'], entry?.['keys'])
     if (keys.length > 0 && !hasBy)
       this.#report([...path, 'keys'], 'INVALID_OPTION', "keys are those of 'by': write it beside exempt")
-    const hasAddress = this.#attempt([...path, 'addresses'], () => addressMatcher(addresses, 'addresses'))
+    const hasAddress = this.#reportErrorsOf([...path, 'addresses'], () =>
+      addressMatcher(addresses, 'addresses'),
+    )
     return hasAddress && { hasAddress, keys: new Set(keys) }
   }
 
@@ -231,24 +243,26 @@ class PolicyReader {
    * paths; undefined if a value has one. If there is no such algorithm, the options are checked as those of the algorithm with the
    * nearest name.
    */
-  #policy(path: PolicyPath, value: unknown): Policy | undefined {
-    const entry = this.#object(path, value)
+  #readPolicy(path: PolicyPath, value: unknown): Policy | undefined {
+    const entry = this.#readObject(path, value)
     if (!entry) return undefined
     const { algorithm: given, ...options } = entry
-    const checkAlgorithm = () => readOne(this.#algorithm, given, 'algorithm', { what: shownPath(path) })
+    const checkAlgorithm = () => readOption(this.#algorithm, given, 'algorithm', { what: shownPath(path) })
     const algorithm = typeof given === 'string' ? nearestTo(given, Object.keys(this.registry)) : undefined
     const advice = algorithm === undefined ? '' : `; did you mean '${algorithm}'?`
-    this.#attempt([...path, 'algorithm'], checkAlgorithm, advice)
+    this.#reportErrorsOf([...path, 'algorithm'], checkAlgorithm, advice)
     if (algorithm === undefined) return undefined
     const declaration = this.registry[algorithm]!.options
-    this.#object(path, options, declaration, algorithm)
+    this.#readObject(path, options, declaration, algorithm)
     const errorsBefore = this.errors.length
     // Each option by itself, because a factory stops at the first fault.
     for (const [name, option] of Object.entries(declaration))
-      this.#attempt([...path, name], () => readOne(option, options[name], name, { what: algorithm }))
+      this.#reportErrorsOf([...path, name], () =>
+        readOption(option, options[name], name, { what: algorithm }),
+      )
     if (this.errors.length > errorsBefore) return undefined
     const declared = Object.fromEntries(Object.keys(declaration).map((name) => [name, options[name]]))
-    return this.#attempt(path, () => makePolicy({ algorithm, ...declared }, this.registry))
+    return this.#reportErrorsOf(path, () => makePolicy({ algorithm, ...declared }, this.registry))
   }
 
   /**
@@ -256,7 +270,7 @@ class PolicyReader {
    * `declaration` is given, of the names that the object may have, each other name is reported too. `what` names the object in
    * messages.
    */
-  #object(
+  #readObject(
     path: PolicyPath,
     value: unknown,
     declaration?: Declaration,
@@ -268,7 +282,9 @@ class PolicyReader {
     }
     const about = { what }
     for (const [name, inner] of declaration ? Object.entries(value) : [])
-      this.#attempt([...path, name], () => checkNames(declaration!, { [name]: inner as unknown }, about))
+      this.#reportErrorsOf([...path, name], () =>
+        checkNames(declaration!, { [name]: inner as unknown }, about),
+      )
     return value as Json
   }
 
@@ -276,7 +292,7 @@ class PolicyReader {
    * Returns the result of `make`. If that throws an error of Sluice, the error is reported at the path and the result is
    * undefined, so that one reading finds all errors of the file. `advice` stands behind the message.
    */
-  #attempt<T>(path: PolicyPath, make: () => T, advice = ''): T | undefined {
+  #reportErrorsOf<T>(path: PolicyPath, make: () => T, advice = ''): T | undefined {
     try {
       return make()
     } catch (error) {

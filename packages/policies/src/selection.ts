@@ -1,5 +1,5 @@
 import { InputError } from '@sluice/core'
-import { expected, nearestTo } from '@sluice/core/internal'
+import { expectedButGot, nearestTo } from '@sluice/core/internal'
 
 /*
  * The strings `by` and `where`, in a policy file and on the command line: whose calls are counted, and which of them.
@@ -28,7 +28,12 @@ export function parseBy(text: unknown): string {
   if (typeof text === 'string' && (text === 'ip' || isNamed(text))) return normalized(text)
   const near = typeof text === 'string' ? nearestPart(text, ['ip']) : undefined
   const advice = near === undefined ? '' : ` (did you mean '${near}'?)`
-  throw expected(InputError, 'INVALID_KEY', `by must be 'ip', 'header:NAME' or 'field:PATH'${advice}`, text)
+  throw expectedButGot(
+    InputError,
+    'INVALID_KEY',
+    `by must be 'ip', 'header:NAME' or 'field:PATH'${advice}`,
+    text,
+  )
 }
 
 /**
@@ -39,7 +44,12 @@ export function parseBy(text: unknown): string {
  */
 export function parseWhere(text: unknown): Where {
   if (typeof text !== 'string' || text === '')
-    throw expected(InputError, 'INVALID_KEY', "where must be a text such as 'path^=/api,method=POST'", text)
+    throw expectedButGot(
+      InputError,
+      'INVALID_KEY',
+      "where must be a text such as 'path^=/api,method=POST'",
+      text,
+    )
   const parsed = text.split(',').map(parseCondition)
   const errors = parsed.filter((result) => typeof result === 'string')
   if (errors.length > 0) throw new InputError('INVALID_KEY', errors.join('; '))

@@ -1,5 +1,5 @@
 import { PolicyError, StoreError } from '@sluice/core'
-import { expected } from '@sluice/core/internal'
+import { expectedButGot } from '@sluice/core/internal'
 import type { Clock } from '@sluice/core/store'
 import { hash } from 'node:crypto'
 
@@ -96,7 +96,7 @@ export function databaseOf(client: unknown, prepare: boolean): Database {
   const what =
     'postgresStore takes a pool, as a transaction on a single connection would take decisions back: ' +
     'new Pool({ connectionString }) of pg, postgres(url), or a URL'
-  throw expected(PolicyError, 'INVALID_OPTION', what, client)
+  throw expectedButGot(PolicyError, 'INVALID_OPTION', what, client)
 }
 
 /**

@@ -10,8 +10,8 @@ import {
   flag,
   gatheringOf,
   guard,
-  inCommon,
-  read,
+  sharedInProcess,
+  readOptions,
   storeClosed,
   machineClock,
   whole,
@@ -143,7 +143,7 @@ class StoreInPostgres implements PostgresStore {
    * boards all change their states by `#updates`, so that calls of them that come together share a statement.
    */
   constructor(client: PgPool | PostgresJsClient | string, options: PostgresStoreOptions) {
-    const settings = read(POSTGRES_STORE, options, { what: 'postgresStore' })
+    const settings = readOptions(POSTGRES_STORE, options, { what: 'postgresStore' })
     this.maxPending = settings.maxPending
     if (settings.denialCache) this.denialCache = settings.denialCache
     this.startTimeout = settings.startTimeout
@@ -253,7 +253,7 @@ class StoreInPostgres implements PostgresStore {
    */
   #warnOfPreparing(report: Report): void {
     if (!this.#database.prepares || typeof this.#client === 'string') return
-    const reported = inCommon('preparingClients', () => new WeakSet<object>())
+    const reported = sharedInProcess('preparingClients', () => new WeakSet<object>())
     if (reported.has(this.#client)) return
     reported.add(this.#client)
     report({ event: 'warning', ...PREPARES })

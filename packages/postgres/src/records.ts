@@ -16,58 +16,61 @@ const [FIRST, LAST] = [PREFIX.padEnd(32, '0'), PREFIX.padEnd(32, 'f')]
 
 /** Makes the records of the table of `rows`. `written` is called before each write. */
 export function postgresRecords(rows: StateRows, written: () => void): Records {
-  /** Runs a statement on the table, again where it lost a race with another transaction. */
-  const query = async (
-    text: (table: string) => string,
-    values: readonly string[],
-    writes: boolean,
-  ): Promise<readonly Row[]> => {
-    await rows.setUp()
-    for (let tries = MOST_TRIES; ; tries--) {
-      try {
-        return await rows.database.query(statementOf(text(rows.table)), values)
-      } catch (error) {
-        if (tries === 0 || !isRace(error)) throw storeError(error, writes)
-      }
-    }
-  }
   const clock = (): string => instantOf(rows.options.clock)
-
-  const read = async (since: number, isKnown = since > 0): Promise<RecordChanges> => {
-    const [[now, latest] = []] = await query(LATEST, [clock()], false)
-    const [version, all] = [Number(latest), { version: Number(latest), now: Number(now) }]
-    if (version === since) return { ...all, areAll: false, records: [] }
-    const found = (await query(SINCE, [`${isKnown ? since : 0}`], false)).map(recordOf)
-    if (isKnown && !found.some((each) => each.version === since)) return read(since, false)
-    const records = found.filter((each) => (isKnown ? each.version > since : each.text !== ''))
-    return {
-      ...all,
-      version: Math.max(version, ...found.map((each) => each.version)),
-      areAll: !isKnown,
-      records,
-    }
-  }
-
   return {
     async write(record, since) {
       written()
-      const values = valuesOf(record, clock())
-      // Of the writes that fill a group at once one is carried out, and the others count again.
-      const write = async (tries = MOST_COUNTS): Promise<number | undefined> => {
-        const [[hasRoom, version] = []] = await query(WRITE, values, true)
-        if (hasRoom !== 't' || version !== '') return hasRoom === 't' ? Number(version) : undefined
-        if (tries === 0) throw keepsNothing(rows.table, true)
-        return write(tries - 1)
-      }
-      const version = await write()
+      const version = await writeRecord(rows, valuesOf(record, clock()))
       if (version === undefined && record.text !== '') return undefined
-      return { ...(await read(since)), ...(version && { written: version }) }
+      return { ...(await changesSince(rows, since)), ...(version && { written: version }) }
     },
     async read(since, applied) {
-      if (applied.length > 0) await query(APPLIED, [`{${applied.map(rowIdOf).join()}}`, clock()], true)
-      return read(since)
+      const ids = `{${applied.map(rowIdOf).join()}}`
+      if (applied.length > 0) await query(rows, APPLIED, [ids, clock()], true)
+      return changesSince(rows, since)
     },
   }
+}
+
+/** Runs a statement on the table, again where it lost a race with another transaction. */
+async function query(
+  rows: StateRows,
+  text: (table: string) => string,
+  values: readonly string[],
+  writes: boolean,
+): Promise<readonly Row[]> {
+  await rows.setUp()
+  for (let tries = MOST_TRIES; ; tries--) {
+    try {
+      return await rows.database.query(statementOf(text(rows.table)), values)
+    } catch (error) {
+      if (tries === 0 || !isRace(error)) throw storeError(error, writes)
+    }
+  }
+}
+
+/** Returns the records that were written after the version `since`; all records if a write of that version is not found. */
+async function changesSince(rows: StateRows, since: number, isFound = since > 0): Promise<RecordChanges> {
+  const [[now, latest] = []] = await query(rows, LATEST, [instantOf(rows.options.clock)], false)
+  const current = { version: Number(latest), now: Number(now) }
+  if (current.version === since) return { ...current, areAll: false, records: [] }
+  const found = (await query(rows, SINCE, [`${isFound ? since : 0}`], false)).map(recordOf)
+  if (isFound && !found.some(({ version }) => version === since)) return changesSince(rows, since, false)
+  // A record without a text was removed.
+  const records = found.filter(({ version, text }) => (isFound ? version > since : text !== ''))
+  const version = Math.max(current.version, ...found.map((each) => each.version))
+  return { ...current, version, areAll: !isFound, records }
+}
+
+/** Writes a record, and returns the version of that write; undefined if its group has no room. */
+async function writeRecord(rows: StateRows, values: readonly string[]): Promise<number | undefined> {
+  for (let tries = MOST_COUNTS; tries >= 0; tries--) {
+    const [[hasRoom, version] = []] = await query(rows, WRITE, values, true)
+    if (hasRoom !== 't') return undefined
+    if (version !== '') return Number(version)
+    // Of the writes that fill a group at once one is carried out, and the others count the group again.
+  }
+  throw keepsNothing(rows.table, true)
 }
 
 /** The parameters of WRITE. */

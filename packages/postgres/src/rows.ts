@@ -39,7 +39,7 @@ export class StateRows {
   #statements!: Readonly<Record<StatementName, Statement>>
   #isSetUp: Promise<void> | undefined
 
-  /** Nothing is asked of Postgres yet. */
+  /** Makes what reads and writes the rows of the store's table, one for each key. Nothing is asked of Postgres yet. */
   constructor(
     readonly database: Database,
     readonly options: StateRowsOptions,

@@ -1,5 +1,5 @@
 import { PolicyError, StoreError } from '@sluice/core'
-import { type DeclarationOf, flag, read, text } from '@sluice/core/internal'
+import { type DeclarationOf, flag, readOptions, text } from '@sluice/core/internal'
 import { type Database, fields, statementOf } from './database.js'
 import { isRace, READONLY, sqlState, storeError } from './failure.js'
 
@@ -39,7 +39,10 @@ export const TABLE = {
  * console.log(postgresSchema({ table: 'limits' }))
  */
 export function postgresSchema(options: PostgresTableOptions = {}): string {
-  const { schema, table, logged } = read(TABLE, options, { what: 'postgresSchema', error: PolicyError })
+  const { schema, table, logged } = readOptions(TABLE, options, {
+    what: 'postgresSchema',
+    error: PolicyError,
+  })
   // An index on the expiry would make each update write to it, and to every other index: HOT updates need free space alone.
   return `create ${logged ? '' : 'unlogged '}table if not exists ${quoted(table, schema)} (
   id uuid primary key,
@@ -70,14 +73,14 @@ export interface SetUpOptions {
  */
 export async function setUp(database: Database, options: SetUpOptions): Promise<TableFacts> {
   try {
-    let found = await look(database, options)
+    let found = await lookUpTable(database, options)
     if (!found.columns && found.schema && options.createTable) {
       const here = { ...options, schema: found.schema }
-      await create(database, here)
-      found = await look(database, here)
+      await makeTable(database, here)
+      found = await lookUpTable(database, here)
     }
-    check(found, options)
-    await mark(database, quoted(options.table, found.schema))
+    checkTable(found, options)
+    await markTable(database, quoted(options.table, found.schema))
     return found
   } catch (error) {
     throw storeError(error, false)
@@ -112,7 +115,7 @@ const LOOK = statementOf(`select ${fields(
 from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.oid`)
 
 /** Looks at the table: in its schema, or where the `search_path` of the session leads to it. */
-async function look(database: Database, { schema, table }: SetUpOptions): Promise<TableFacts> {
+async function lookUpTable(database: Database, { schema, table }: SetUpOptions): Promise<TableFacts> {
   const [row] = await database.query(LOOK, [quoted(table, schema), table])
   const [kept, readonly, rules, twin, columns, ...rest] = row as [
     string,
@@ -130,7 +133,7 @@ async function look(database: Database, { schema, table }: SetUpOptions): Promis
  * Makes the table. Another process may make it at the same moment, as "if not exists" looks before it makes. Postgres then
  * refuses the statement of this one, with one of three SQLSTATEs, which is no failure.
  */
-async function create(database: Database, { schema, table, logged }: SetUpOptions): Promise<void> {
+async function makeTable(database: Database, { schema, table, logged }: SetUpOptions): Promise<void> {
   try {
     await database.query(statementOf(postgresSchema({ schema, table, logged })), [])
   } catch (error) {
@@ -150,7 +153,7 @@ export const MARK_ID = `'00000000-0000-0000-0000-000000000000'`
  * expiry that the column can hold, so no sweep deletes it. Of stores that mark a table at once all but one lose a race, and look again.
  * @throws {StoreError} STORE_ERROR if the mark is not there after ten attempts.
  */
-async function mark(database: Database, table: string): Promise<void> {
+async function markTable(database: Database, table: string): Promise<void> {
   const values = `${MARK_ID}, (random() * 2 ^ 52)::bigint, 9223372036854775807, ''`
   const looking = statementOf(`select '|' as row from ${table} where id = ${MARK_ID}`)
   const marking = statementOf(`insert into ${table} values (${values}) on conflict (id) do nothing`)
@@ -169,11 +172,11 @@ const MOST_MARKS = 10
 const COLUMNS = 'expires bigint, id uuid, state bytea, version bigint'
 
 /**
- * Checks the facts that `look` has found about the table: that it takes writes, exists, has the columns of a store's table and no
+ * Checks the facts that `lookUpTable` has found about the table: that it takes writes, exists, has the columns of a store's table and no
  * rule, and is logged if that is asked for.
  * @throws {StoreError} STORE_READONLY or STORE_ERROR if not, with what to do about it.
  */
-function check(
+function checkTable(
   { columns, kept, readonly, rules, schema }: TableFacts,
   { table, logged }: SetUpOptions,
 ): void {

@@ -53,6 +53,9 @@ export const CONDUCT: readonly Law[] = [
         count(1)
         const reason = told ? told.degraded : failureOf(error)
         if (!reason || (isSlow(call) && reason === 'timeout')) continue
+        // One deadline is for both steps of a call on several keys, and the process may stand still in between.
+        const stood = member.stills.some(([from, to]) => from <= settledAt && to >= startedAt)
+        if (call.does === 'several' && reason === 'timeout' && stood) continue
         const disturbing = faults.filter((fault) => disturbs(fault, member) && fault.at <= settledAt)
         const end = Math.max(0, ...disturbing.map(({ at, lasts }) => at + lasts)) + PROBED_US
         const hasProbed = records.some(

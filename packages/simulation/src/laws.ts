@@ -9,7 +9,9 @@ import { listedLimit, wrongRule } from './in-force.js'
 import { ALLOWED, ATTEMPTS, isUrgent } from './provider.js'
 import { BANNED } from './banned.js'
 import { PAUSING } from './pausing.js'
-import { hasPermit, type History, ledgerOf, type Record } from './simulation.js'
+import { type Execution, partsOfKey } from './server.js'
+import { hasPermit, type History, HOUR_LATE_HOLD, ledgerOf, type Record } from './simulation.js'
+import { callOf, type KeyCall } from './twin.js'
 import { disturbs, isClockMoved, isClockSetBack, isDisturbed, isUnder, losesData } from './under-faults.js'
 
 export const LAWS: readonly Law[] = [
@@ -183,7 +185,7 @@ export const LAWS: readonly Law[] = [
               keys[0]!.endsWith(`:semaphore:${call.key}`) &&
               (deliveredAt - sentAt > plan.deadline * 1000 || isLostBy(number, server)),
           )
-        if (isClockSetBack({ faults }) && isOrphaned) continue
+        if (isClockSetBack({ faults }) && isOrphaned && call.id < HOUR_LATE_HOLD) continue
         count(1)
         if (!granted.has(call.id)) yield `call ${call.id} got no permit of ${call.key}: ${error ?? 'denied'}`
       }
@@ -519,16 +521,26 @@ function chargesOf(records: readonly Record[], history: History): Charge[] {
   }))
 }
 
-/** The run that has decided a call: where none was heard as it was settled, as of a turn, the last one before on its key for its process. */
+/** The run that has decided a call: of a turn the one that confirmed it, or if none was heard that booked it; -1 where none is known. */
 function runOf(record: Record, history: History): number {
   const { execution, told, call, member, settledAt } = record
   if (execution) return execution.number
-  const last = isLeased(record, history.plan)
-    ? history.server.executions.findLast(({ clock }) => clock <= told!.now)
-    : runsOn(call.key, history).findLast(
-        ({ process, deliveredAt }) => process === member.name && deliveredAt! <= settledAt!,
-      )
-  return last?.number ?? -1
+  const { server, plan } = history
+  if (isLeased(record, plan))
+    return server.executions.findLast(({ clock }) => clock <= told!.now)?.number ?? -1
+  const own = runsOn(call.key, history).filter(
+    ({ process, deliveredAt }) => process === member.name && deliveredAt! <= settledAt!,
+  )
+  const booked = own.findLast(({ clock }) => clock === told!.now)
+  if (call.does !== 'acquire' || !booked) return own.at(-1)?.number ?? -1
+  const callsOf = ({ keys, args }: Execution): Omit<KeyCall, 'clock'>[] =>
+    keys.flatMap((key, i) =>
+      partsOfKey(key).key === call.key ? callOf(args[i] ?? args.at(-1)!, plan.policies.length) : [],
+    )
+  const nonces = callsOf(booked).map(({ nonce }) => nonce)
+  const confirms = ({ operation, token }: Omit<KeyCall, 'clock'>): boolean =>
+    operation === 'confirm' && nonces.includes(token.readDoubleLE(8))
+  return (own.findLast((each) => callsOf(each).some(confirms)) ?? booked).number
 }
 
 /**

@@ -162,20 +162,21 @@ export function draw(seed: number): Plan {
   const policies = extras.leases
     ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 8) }))
     : drawn
-  const faults = drawFaults(seed, draws, places)
   const nodes = [1, 4].includes(seed % 7) ? 2 : 1
   const more = drawMore(seed, places, nodes)
+  const hasPairs = seed % EACH_WITH_PAIRS === 0
+  const faults = hasPairs ? drawPairs(seed / EACH_WITH_PAIRS, draws, places) : drawMixture(draws, places)
   return {
     seed,
     places,
     nodes,
     policies,
     factor: of([0.5, 2, 3]),
-    onStoreError: of(['local', 'local', 'allow', 'deny', 'throw']),
+    onStoreError: of(hasPairs ? WAITING_MODES : MODES),
     extras,
     deadline: of([20, 50, 50, 200]),
     isWatched: random() < 0.7,
-    connects: of([500, 500, 300_000]),
+    connects: of(hasPairs ? [500, 300_000] : [500, 500, 300_000]),
     delay: of([
       [100, 50],
       [100, 50],
@@ -183,9 +184,19 @@ export function draw(seed: number): Plan {
       [300, 5000],
     ] as const),
     latency: of([20_000, 600_000]),
-    items: [...faults, ...more, ...drawCalls(draws, places, drawn, extras)].toSorted((a, b) => a.at - b.at),
+    items: [
+      ...faults,
+      ...more,
+      ...drawCalls(draws, places, drawn, extras).map((each) =>
+        hasPairs ? beside(faults, each, draws) : each,
+      ),
+    ].toSorted((a, b) => a.at - b.at),
   }
 }
+
+const MODES = ['local', 'local', 'allow', 'deny', 'throw'] as const
+/** Where pairs of faults meet, most waits go on through them. */
+const WAITING_MODES = ['local', 'allow', 'deny', 'throw', 'throw'] as const
 
 /** Faults that do the same kind of harm. */
 const GROUPS: readonly (readonly FaultName[])[] = [
@@ -202,11 +213,6 @@ function lastingOf(fault: FaultName, share: number, longest = Infinity): number 
   const [least, most] = FAULTS[fault]
   const isClock = fault.startsWith("server's clock")
   return Math.round(least * ((isClock ? most : Math.min(most, longest)) / least) ** share * 1000)
-}
-
-/** Every third plan has pairs of faults of two groups, the next two each time. */
-function drawFaults(seed: number, draws: Draws, places: number): Fault[] {
-  return seed % 3 === 0 ? drawPairs(seed / 3, draws, places) : drawMixture(draws, places)
 }
 
 /** Milliseconds that a process is stopped at most; most stops are shorter. */
@@ -230,34 +236,44 @@ function drawMore(seed: number, places: number, nodes: number): Fault[] {
   })
 }
 
-const PAIRS = 8
+/** In the plan of each so-manieth seed faults meet by pairs. */
+export const EACH_WITH_PAIRS = 3
+const PAIRS = 12
+const PAIRS_ALIKE = 4
 /** Milliseconds that a fault of a pair lasts at most: about until the next pair begins. */
-const PAIRED_MS = 1000
+const PAIRED_MS = 700
 
-/** Pairs, of which the second fault begins within half a second of the first one's beginning or end, at distances evenly over magnitudes. */
+/** Groups of which faults meet: smaller ones, as of two of them each should meet each. */
+const MEETING: readonly (readonly FaultName[])[] = [
+  ...GROUPS.filter((group) => !group.includes('unreachable') && !group.includes('process killed')),
+  ['server stopped', 'slow network'],
+  ['connection lost', 'unreachable'],
+  ['half-open to', 'half-open from'],
+  ['process stopped', 'process busy', 'long turn'],
+  ['process killed', 'processes replaced'],
+]
+
+/**
+ * Pairs, of which the second fault begins within half a second of the first one's beginning or end, at distances evenly over magnitudes.
+ * Four each are of two groups, the next four of the next two.
+ */
 function drawPairs(round: number, { random, whole, of }: Draws, places: number): Fault[] {
-  // By steps of five, so that neither group stays for long.
-  const both = (round * 5) % GROUPS.length ** 2
-  const first = GROUPS[both % GROUPS.length]!
-  const second = GROUPS[Math.floor(both / GROUPS.length)]!
   const faults: Fault[] = []
-  const add = (kinds: readonly FaultName[], begins: number, place: number): Fault => {
-    const fault = of(kinds)
-    const lasts = lastingOf(fault, random(), PAIRED_MS)
-    const made: Fault = {
-      kind: 'fault',
-      id: faults.length,
-      at: Math.round(begins),
-      fault,
-      lasts,
-      place,
-      choice: random() < 0.5,
-    }
+  const add = (fault: FaultName, begins: number, place: number): Fault => {
+    // More of them last long, as they are to meet.
+    const lasts = lastingOf(fault, Math.sqrt(random()), PAIRED_MS)
+    const [id, at, choice] = [faults.length, Math.round(begins), random() < 0.5]
+    const made: Fault = { kind: 'fault', id, at, fault, lasts, place, choice }
     faults.push(made)
     return made
   }
   for (let pair = 0; pair < PAIRS; pair++) {
-    const place = whole(0, places - 1)
+    // By steps of five, so that neither group stays for long.
+    const both = (Math.floor((round * PAIRS + pair) / PAIRS_ALIKE) * 5) % MEETING.length ** 2
+    const first = of(MEETING[both % MEETING.length]!)
+    const second = of(MEETING[Math.floor(both / MEETING.length)]!)
+    // Where long turns may make more calls than may be on their way.
+    const place = whole(0, first === 'long turn' || second === 'long turn' ? 1 : places - 1)
     const a = add(first, FAULTS_FROM + ((pair + random() / 2) / PAIRS) * (FAULTS_UNTIL - FAULTS_FROM), place)
     const isOfItsEnd = movedBy(a) === 0 && random() < 0.5
     const apart = 500 * 1000 ** random()
@@ -268,6 +284,26 @@ function drawPairs(round: number, { random, whole, of }: Draws, places: number):
     )
   }
   return faults
+}
+
+/** The calls that go on for longest through faults of a kind. */
+function concernedBy(fault: FaultName): Call['does'] | undefined {
+  if (fault.startsWith('provider')) return 'send'
+  if (fault.startsWith("server's clock") || fault === 'process killed') return 'permit'
+  return fault.startsWith('process') || fault === 'long turn' ? undefined : 'acquire'
+}
+
+/** A call where faults meet: half of them are of the place of the latest one, and half of those on the hot key are such as it concerns most. */
+function beside(faults: readonly Fault[], call: Call, { random, whole }: Draws): Call {
+  const latest = faults.findLast(({ at }) => at <= call.at)
+  if (!latest) return call
+  const place = random() < 0.5 ? latest.place : call.place
+  const does = (call.key === 'plain0' && random() < 0.5 && concernedBy(latest.fault)) || call.does
+  const key = does === call.does ? call.key : keyOf(does, random(), whole)
+  // Waits of all lengths, and permits that are held for longer.
+  const maxWait = does === 'acquire' ? Math.round(30 * 300 ** random()) : call.maxWait
+  const holds = does === 'permit' ? Math.min(2 * call.holds, 4000) : call.holds
+  return { ...call, does, key, place, maxWait, holds }
 }
 
 /** A few faults of any kind, or many of three kinds that do different harm, which so meet in every order. */

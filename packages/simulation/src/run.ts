@@ -1,5 +1,5 @@
-// npm run verify -- simulation [--seed N | --kept | --minutes N | --schedules N | --mistakes [--only TEXT] [--write]]: plans from one
-// seed after the other, or one, or planted mistakes.
+// npm run verify -- simulation [--seed N | --kept | --minutes N [--least N] | --schedules N | --mistakes [--only TEXT] [--write]]:
+// plans from one seed after the other, or one, or planted mistakes.
 // Exit 1 where a law is broken.
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
@@ -20,6 +20,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '1' },
     schedules: { type: 'string' },
     kept: { type: 'boolean', default: false },
+    least: { type: 'string', default: '1' },
     mistakes: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     write: { type: 'boolean', default: false },
@@ -45,7 +46,7 @@ async function runKept(program: Program): Promise<boolean> {
   return isSound
 }
 
-/** Runs seeds one after the other until the time is over, and prints what was done. */
+/** Runs seeds one after the other until the time is over, and so many at least, and prints what was done. */
 async function runMany(from: number, program: Program): Promise<boolean> {
   const tally = new Tally()
   const digest = createHash('sha256')
@@ -54,7 +55,8 @@ async function runMany(from: number, program: Program): Promise<boolean> {
   let isSound = true
   // To take down the stack of each error is slow, and a seed that fails is run again.
   Error.stackTraceLimit = 0
-  for (let seed = from; seed < from + most && (performance.now() < end || values.digests); seed++) {
+  const least = values.digests ? most : numberOf('least')
+  for (let seed = from; seed < from + most && (seed < from + least || performance.now() < end); seed++) {
     const began = performance.now()
     const history = await simulate(draw(seed), program)
     const { broken, checked } = judge(history)
@@ -70,7 +72,7 @@ async function runMany(from: number, program: Program): Promise<boolean> {
 }
 
 /** The number that an option gives. Throws where it is not whole and at least 1, as no plan would be run then. */
-function numberOf(option: 'seed' | 'from' | 'minutes' | 'schedules'): number {
+function numberOf(option: 'seed' | 'from' | 'minutes' | 'schedules' | 'least'): number {
   const number = Number(values[option])
   if (Number.isSafeInteger(number) && number >= 1) return number
   throw new Error(`--${option} must be a whole number of at least 1, got ${JSON.stringify(values[option])}`)

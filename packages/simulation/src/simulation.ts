@@ -103,6 +103,11 @@ class Fleet implements History {
   listed: Listed | undefined
   /** The member at each place; undefined while there is none. */
   readonly #places: (Member | undefined)[]
+  /** Calls that were made while there was no process at their place. */
+  readonly #early: Call[] = []
+  /** The instant until which no connection of a place comes about, and by how much all are slower: of processes that begin meanwhile, too. */
+  readonly #unreachableUntil: number[]
+  #slowness = 0
   #started = 0
   #twin: Twin | undefined
 
@@ -114,6 +119,7 @@ class Fleet implements History {
   ) {
     this.provider = new Provider(world, plan.latency)
     this.faults = plan.items.filter((item) => item.kind === 'fault')
+    this.#unreachableUntil = Array.from({ length: plan.places }, () => 0)
     this.#places = Array.from({ length: plan.places }, (_, place) => this.#start(place, 1))
     world.beforeStep.push(() => {
       for (const { link } of this.members) link.delivered = undefined
@@ -147,15 +153,17 @@ class Fleet implements History {
     const seed = this.plan.seed * 7919 + number * 104_729
     const name = `p${place}.${number}`
     const member = new Member(this, name, seed, factor)
+    member.slowness = this.#slowness
+    member.link.unreachableUntil = this.#unreachableUntil[place]!
     this.members.push(member)
     this.world.trace(`start ${name}`)
     return member
   }
 
-  /** Makes a call in the process of its place, as soon as that does not stand still. */
+  /** Makes a call in the process of its place, as soon as there is one, and it does not stand still. */
   #call(call: Call): void {
     const member = this.#places[call.place]
-    if (!member) return
+    if (!member) return void this.#early.push(call)
     // Wholes that are decided in two steps come in pairs, of which one is later.
     const pair = call.does === 'several' ? [call, { ...call, id: call.id + PAIRED }] : [call]
     this.world.after(0, member.process, () => {
@@ -250,21 +258,31 @@ class Fleet implements History {
       case 'half-open from':
         return member && this.#halfOpen(member, fault)
       case 'unreachable':
-        for (const { link } of fault.choice ? this.members : member ? [member] : []) {
-          link.unreachableUntil = Math.max(link.unreachableUntil, world.now + fault.lasts)
-          link.break('unreachable')
-        }
+        for (const place of fault.choice ? this.#places.keys() : [fault.place])
+          this.#cutOff(place, fault.lasts)
         return
       case 'provider lowers its limit':
       case 'provider overloaded':
       case 'provider silent':
         return this.provider.begin(fault)
       case 'slow network':
-        for (const each of this.members) each.slowness += slownessOf(fault)
-        afterwards(() => {
-          for (const each of this.members) each.slowness = Math.max(0, each.slowness - slownessOf(fault))
-        })
+        this.#slow(slownessOf(fault))
+        afterwards(() => this.#slow(-slownessOf(fault)))
     }
+  }
+
+  #slow(by: number): void {
+    this.#slowness += by
+    for (const each of this.members) each.slowness = this.#slowness
+  }
+
+  #cutOff(place: number, lasts: number): void {
+    const until = Math.max(this.#unreachableUntil[place]!, this.world.now + lasts)
+    this.#unreachableUntil[place] = until
+    const link = this.#places[place]?.link
+    if (!link) return
+    link.unreachableUntil = until
+    link.break('unreachable')
   }
 
   /** Kills the server and starts it again: empty, as it was saved a moment before, which it reads for half of the time, or as a replica that lags has it. */
@@ -295,12 +313,15 @@ class Fleet implements History {
     member.kill()
     this.world.trace(`kill ${member.name}`)
     this.#places[place] = undefined
-    this.world.after(pause, undefined, () => (this.#places[place] = this.#start(place, factor)))
+    this.world.after(pause, undefined, () => {
+      this.#places[place] = this.#start(place, factor)
+      for (const call of this.#early.splice(0)) this.#call(call)
+    })
   }
 
   /** Makes calls in a turn of the event loop that then goes on for long; some are more than may be on their way at once. */
   #turnLong(member: Member, { id, at, place, lasts, choice }: Fault): void {
-    const calls = choice && place < 2 ? 1050 : 5
+    const calls = choice && place < 2 ? 1200 : 5
     this.world.after(0, member.process, () => {
       for (let i = 0; i < calls; i++) {
         const call = callOf(30_000 + 2000 * id + i, at, place, 'consume', `turn${i}`)
@@ -354,15 +375,29 @@ class Fleet implements History {
     )
   }
 
-  /** Asks for permits of each key, which nobody holds any more. */
+  /** Asks for permits of each key, which nobody holds any more, and once more an hour later if there was none. */
   async #holdLate(): Promise<void> {
+    const { world, server } = this
+    const granted = (): number => this.members.reduce((sum, { holds }) => sum + holds.length, 0)
+    const before = granted()
+    const asked = await this.#hold(FIRST_LATE_HOLD)
+    if (granted() - before === asked) return
+    server.moveClock(HOUR_US)
+    world.trace('an hour passes')
+    await this.#hold(HOUR_LATE_HOLD)
+  }
+
+  /** Asks for as many permits of each key as there are, by calls from a number on, and returns how many that are. */
+  async #hold(from: number): Promise<number> {
     const { world } = this
     const [place, member] = [...this.#places.entries()].find(([, each]) => each !== undefined)!
-    for (let i = 0; i < 2 * member!.permits; i++) {
-      const call = { ...callOf(20_000 + i, world.now, place, 'permit', `permits${i % 2}`), holds: 3000 }
+    const calls = 2 * member!.permits
+    for (let i = 0; i < calls; i++) {
+      const call = { ...callOf(from + i, world.now, place, 'permit', `permits${i % 2}`), holds: 3000 }
       world.after(i * 1000, member!.process, () => this.#make(call, member!, this.late))
     }
     await world.runUntil(world.now + LIVELY_US)
+    return calls
   }
 
   /** Asks what the keys of the ledger and of the budget count. */
@@ -407,6 +442,11 @@ class Fleet implements History {
     }
   }
 }
+
+/** The numbers of the calls that ask in the end for permits that nobody holds, and of those an hour later, when each is lost. */
+const FIRST_LATE_HOLD = 20_000
+export const HOUR_LATE_HOLD = 21_000
+const HOUR_US = 3_600_000_000
 
 /** By how much a slow network delays each message, in microseconds. */
 function slownessOf({ lasts }: Fault): number {

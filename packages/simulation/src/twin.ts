@@ -15,7 +15,7 @@ import { type Execution, partsOfKey, type Server } from './server.js'
 import { World } from './world.js'
 
 /** One call on a key, as its argument says it. */
-interface KeyCall {
+export interface KeyCall {
   readonly operation: keyof typeof OPERATIONS
   readonly cost: number
   readonly nonce: number
@@ -106,17 +106,21 @@ export class Twin {
       const twin = this.#keyOf(name)
       const { policies } = twin
       const call = { ...callOf(args[i] ?? args.at(-1)!, policies.length), clock: execution.clock }
+      let isRefused = false
       if (packed && !packed.passMark()) {
         const answers = Array.from({ length: call.count }, () => packed.passed(policies.length))
         yield twin.compare(call, answers)
-      } else yield twin.compareReply(call, others.shift())
+      } else {
+        isRefused = others[0]![0] === FAILED
+        yield twin.compareReply(call, others.shift()!)
+      }
       const { limiter: own, key, shapes: list } = partsOfKey(name)
       if (own === 'turns' || list === this.#tier[0]!.shape) continue
       const charged = this.charged.get(execution.number)
       if (charged) charged.push([key!, twin.chargedLast])
       else this.charged.set(execution.number, [[key!, twin.chargedLast]])
       const id = `${process} ${key}`
-      if (call.operation === 'book') this.booked.set(id, (this.booked.get(id) ?? 0) + 1)
+      if (call.operation === 'book' && !isRefused) this.booked.set(id, (this.booked.get(id) ?? 0) + 1)
     }
   }
 

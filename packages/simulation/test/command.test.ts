@@ -11,6 +11,7 @@ describe('the command', () => {
     ['--schedules 10x', '--schedules must be a whole number of at least 1, got "10x"'],
     ['--minutes abc', '--minutes must be a whole number of at least 1, got "abc"'],
     ['--from 0', '--from must be a whole number of at least 1, got "0"'],
+    ['--least 0', '--least must be a whole number of at least 1, got "0"'],
     ['--seed=', '--seed must be a whole number of at least 1, got ""'],
     ['--mistakes --only nosuch', 'no mistake has "nosuch" in its file or its name'],
   ])('fails where it would run nothing: %s', (args, message) => {

@@ -2,6 +2,8 @@ import { findShapes, type Options } from '@sluice/testing/internal'
 import { judge } from '../src/laws.js'
 import type { Member } from '../src/member.js'
 import { type Call, draw, type Fault, type FaultName, type Plan } from '../src/plan.js'
+import { OPERATIONS } from '../../core/src/stores/redis/script/wire.js'
+import type { Execution } from '../src/server.js'
 import type { History, Record, Told } from '../src/simulation.js'
 
 const S = 1_000_000
@@ -9,6 +11,7 @@ const FAILURES = 'nothing fails but with an error of the store'
 const TOUCHED = 'a call that no fault touches is decided by the store'
 const PROMISE = 'what the server admits keeps the promise of each policy'
 const PERMITS = 'no more permits are held than there are'
+const FREE = 'permits are free again'
 
 const { shapes } = findShapes()
 const policy = (algorithm: string, options: Options & { every?: string }) => ({
@@ -159,6 +162,17 @@ describe('calls that fail', () => {
   })
 })
 
+it('a call on several keys may be late where its process stood still between the two steps', () => {
+  const told: Told = { ...ALLOWED, ...NUMBERS, degraded: 'timeout', now: 0, at: 0 }
+  const late = (stills: Member['stills']) => {
+    const own = Object.assign(Object.create(member) as Member, { stills })
+    const probe = recordOf(callOf(1, 8 * S, 'consume'), { member: own })
+    return breaches([probe, recordOf(callOf(2, 9 * S, 'several'), { member: own, told })])
+  }
+  expect(broken(TOUCHED, late([[9 * S, 9.5 * S]]))).toBeUndefined()
+  expect(broken(TOUCHED, late([[7 * S, 8 * S]]))).toMatch('call 2 of p0.0 is degraded (timeout)')
+})
+
 describe('a state', () => {
   const five = (from: number, at: number, clock: number): Record[] =>
     Array.from({ length: 5 }, (_, i) => admitted(from + i, at, clock))
@@ -199,6 +213,43 @@ describe('a state', () => {
   })
 })
 
+describe('a turn', () => {
+  const TOLD = { ...ALLOWED, ...NUMBERS }
+  /** The argument of a call on one key under one policy. */
+  const argument = (
+    operation: keyof typeof OPERATIONS,
+    nonce: number,
+    token: readonly number[] = [],
+  ): Buffer =>
+    Buffer.from(new Float64Array([1, nonce, 5, 5, OPERATIONS[operation], 1, 0, 0, ...token]).buffer)
+  const execution = (number: number, at: number, args: Buffer): Execution => ({
+    ...admitted(number, at, at).execution!,
+    args: [args],
+  })
+
+  /** A booked turn whose state is lost before it comes, with five units after the loss, and what its process asks meanwhile. */
+  const lost = (asked: Buffer): Map<string, string> => {
+    const booked = execution(0, 7 * S, argument('book', 77))
+    const other = execution(1, 8 * S, asked)
+    const turn = recordOf(callOf(0, 7 * S, 'acquire'), {
+      told: { ...TOLD, now: booked.clock, at: 9 * S },
+      settledAt: 9 * S,
+    })
+    const others = Array.from({ length: 5 }, (_, i) => admitted(2 + i, 9 * S, 9 * S))
+    const executions = [booked, other, ...others.map((each) => each.execution!)]
+    return breaches([turn, ...others], { server: { executions, losses: [{ before: 1, kept: [] }] } })
+  }
+
+  it('is of the state that booked it where its store could not confirm it', () => {
+    expect(broken(PROMISE, lost(argument('consume', 78)))).toBeUndefined()
+    expect(broken(PROMISE, lost(argument('confirm', 78, [0, 76])))).toBeUndefined()
+  })
+
+  it('is of the state that has confirmed it', () => {
+    expect(broken(PROMISE, lost(argument('confirm', 78, [0, 77])))).toMatch('6 units')
+  })
+})
+
 describe('permits', () => {
   /** Three holders of two permits, under a fault. */
   const held = (fault: Fault) => {
@@ -216,6 +267,21 @@ describe('permits', () => {
     ['process stopped', 8 * S, 0.1 * S],
   ] as const)('are as many as the limit says under a fault that touches none: %s', (fault, at, lasts) => {
     expect(broken(PERMITS, held(faultOf(fault, at, lasts)))).toMatch('3 calls hold one of 2 permits')
+  })
+
+  it('of a dead holder are free an hour after a clock was set back, and may not be before', () => {
+    const dead = {
+      process: { isDead: true },
+      holds: [{ key: 'permits0', id: 1, limit: 2, from: 8 * S, until: 9 * S }],
+    }
+    const denied = (id: number) =>
+      breaches([], {
+        members: [Object.assign(Object.create(member) as Member, dead)],
+        faults: [faultOf("server's clock back", 9 * S, S)],
+        late: [recordOf({ ...callOf(id, 17 * S, 'permit'), key: 'permits0' }, {})],
+      })
+    expect(broken(FREE, denied(20_000))).toBeUndefined()
+    expect(broken(FREE, denied(21_000))).toBe('call 21000 got no permit of permits0: denied')
   })
 
   it.each([

@@ -127,7 +127,7 @@ class AssertionError extends Error {
   override readonly name = 'AssertionError'
   readonly code = 'ERR_ASSERTION'
 
-  /** An error that test runners show as a difference of two values. */
+  /** Makes the error of a failed assertion, which test runners show as a difference of two values. */
   constructor(
     message: string,
     readonly expected: unknown,

@@ -15,8 +15,7 @@ export const byHand = {
   title: 'HTTP, beside a limiter written by hand',
   packages: ['express', 'koa', '@nestjs/core', 'fastify', 'hono', '@hono/node-server'],
   notes: [
-    "Node's own request and response objects are given to the handler of the framework's server, one after the other, without a socket, a parser or another process. CPU a request is that of the process, its garbage collector included; each contender has a process of its own with two servers, one whose limit is never reached and one whose caller has used its limit up.",
-    "Hand-written is a GCRA in a Map, by `req.ip`, with the same headers and the same problem document as Sluice, as a middleware, guard or hook of the framework; it is what one would write instead of taking a package. `ietf` is `headers: 'ietf'`. Two limiters are two of Sluice, one after the other (in Nest two limits, decided together), beside one middleware with both GCRAs that writes its headers once; where a request is denied the second denies it.",
+    "Requests and the hand-written limiter are those of [HTTP](http.md), in the process. `ietf` is `headers: 'ietf'`. Two limiters are two of Sluice, one after the other (in Nest two limits, decided together), beside one middleware with both GCRAs that writes its headers once; where a request is denied the second denies it.",
     'The goal is 1.05, and 1.15 of two limiters. An allowed request may also take 0.5 us more: where that is more than 5 % the goal is shown with it.',
   ],
   async measure({ rounds, wanted, say }) {

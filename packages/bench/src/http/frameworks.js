@@ -1,15 +1,11 @@
 /**
- * @typedef {import('../contender.js').Limit & { redis: import('../redis/connection.js').Client }} Given `redis` is
- * there for those whose name says so.
- *
  * @typedef {import('node:http').Server} Server
  *
  * @typedef {object} Framework
  * @property {string} title
  * @property {string} peer What users of the framework usually take.
- * @property {number} amount Requests in a turn over sockets: about a quarter of a second of them.
  * @property {number} mostAdded What Sluice may add to a request at most, in parts of what the peer adds.
- * @property {Record<string, (given: Given) => Server | Promise<Server>>} contenders Each gives a server that does not listen
+ * @property {Record<string, (limit: import('../contender.js').Limit) => Server | Promise<Server>>} contenders Each gives a server that does not listen
  * yet.
  */
 

@@ -6,8 +6,3 @@ export const SLUICE = 'Sluice'
 
 /** Used up by the first request. @type {import('../contender.js').Limit} */
 export const DENYING = { limit: 1, windowMs: 86_400_000 }
-
-/** The contenders that ask Redis for each request. @param {string} peer */
-export function onRedis(peer) {
-  return ['one SET', 'Sluice on Redis', `${peer} on Redis`]
-}

@@ -52,9 +52,6 @@ const PRODUCTION = [
   '100,000 new keys',
 ]
 
-const HOW =
-  'Decisions a second of CPU of the process (what its garbage collector uses included), so that others on the machine hardly count. Keys are called one after the other. "await" lines are awaited, the others answer without a promise: decide, @fastify/rate-limit, hono-rate-limiter, the bare Map and the bare GCRA.'
-
 /** @type {Part} */
 export const memory = {
   name: 'memory',
@@ -62,7 +59,7 @@ export const memory = {
   packages: PACKAGES,
   notes: [
     'One process, cost 1, limits that are never reached (but for the two that deny every call); warm keys with a window of 60 s, new ones with 1 s. Every contender takes each turn in a fresh process; before, each had to admit three calls of five at a limit of three. A contender that no goal needs takes a turn in every fourth round.',
-    HOW,
+    'Decisions a second of CPU of the process (what its garbage collector uses included), so that others on the machine hardly count. Keys are called one after the other. "await" lines are awaited, the others answer without a promise: decide, @fastify/rate-limit, hono-rate-limiter, the bare Map and the bare GCRA.',
   ],
   async measure({ rounds, wanted, say }) {
     const names = Object.keys(contenders).filter(wanted)
@@ -86,8 +83,7 @@ export const mixed = {
   title: 'In memory, beside other limiters',
   packages: ['express-rate-limit'],
   notes: [
-    'As a service has it: before a contender is timed, other limiters of the same package are used in its process, so that the compiled code knows all of them. For Sluice these are limiters of every algorithm, and one of three policies, each with decide and consume; for the others, which have one algorithm, eight limiters of it. Otherwise as in memory: a fresh process each turn, cost 1, limits that are never reached.',
-    HOW,
+    'As a service has it: before a contender is timed, other limiters of the same package are used in its process, so that the compiled code knows all of them. For Sluice these are limiters of every algorithm, and one of three policies, each with decide and consume; for the others, which have one algorithm, eight limiters of it. Otherwise as [in memory](memory.md).',
   ],
   async measure({ rounds, wanted }) {
     const names = JUDGED.filter((name) => !DENYING.includes(name) && wanted(name))

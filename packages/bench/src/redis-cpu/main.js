@@ -2,6 +2,7 @@
 // CPU inside Redis is what INFO commandstats says of EVALSHA, the commands inside of the script included. A decision is
 // asked for when the one before has been answered; the contenders take turns in every round, so that a noisy machine
 // is noisy for all of them. Quote the ratios.
+import { monitor } from '@sluice/harness/redis'
 import { inRounds } from '../figures/rounds.js'
 import { startRedis } from '../processes/redis-servers.js'
 import { connect } from '../redis/connection.js'
@@ -48,20 +49,12 @@ function cpuOf(subject) {
 
 /** Commands of clients a decision. @param {Contender} subject */
 async function roundTripsOf(subject) {
-  const monitor = await redis.monitor()
-  let commands = 0
-  const ended = new Promise((resolve) => {
-    monitor.on('monitor', (_, [command], source) => {
-      if (command === 'echo') resolve(undefined)
-      else if (source !== 'lua') commands++
-    })
-  })
+  const watch = await monitor(server)
   const calls = 10
   for (let i = 0; i < calls; i++) await subject.call('user:0')
-  await redis.echo('end')
-  await ended
-  monitor.disconnect()
-  return commands / calls
+  const lines = await watch.stop()
+  // Stores read the records of overrides beside, which are of no key.
+  return lines.filter((line) => line.includes('user:0') && !/^\S+ \[\d+ lua\]/.test(line)).length / calls
 }
 
 /** The bytes that one caller has in Redis. @param {Contender} subject */

@@ -32,19 +32,19 @@ export async function planAct(
   const before = await explained(limiters, key)
   const { act, duration = 0, reason, by } = request
   const [first] = limiters as [Limiter]
-  const ofEach = (run: (limiter: Limiter) => Promise<void>) => () => Promise.all(limiters.map(run))
+  const runForEach = (run: (limiter: Limiter) => Promise<void>) => () => Promise.all(limiters.map(run))
   const [will, run] = {
     unblock: [
       `End the block; what was used still counts.${before.block ? '' : ' It is not blocked: this changes nothing.'}`,
-      ofEach((limiter) => limiter.unblock(key)),
+      runForEach((limiter) => limiter.unblock(key)),
     ],
     reset: [
       'Forget what was used, the block and the hold; an override stays.',
-      ofEach((limiter) => limiter.reset(key)),
+      runForEach((limiter) => limiter.reset(key)),
     ],
     block: [
       `Deny every call for ${duration}, under every list of policies; the latest block wins.`,
-      ofEach((limiter) => limiter.block(key, duration, { reason, by })),
+      runForEach((limiter) => limiter.block(key, duration, { reason, by })),
     ],
     exempt: [
       `Let every call pass uncounted for ${duration}, in every process within two seconds.${before.block?.by === 'an operator' ? ' Its block goes on: unblock it too.' : ''}`,

@@ -27,13 +27,13 @@ export async function postedLimits(store: Store): Promise<readonly KnownLimits[]
  */
 function policyFrom({ shape, capacity, ...numbers }: PostedLimit): Policy | undefined {
   const [, span = '', parts] = shape.split('/')
-  const sizes = parts ? { buckets: Number(parts), slots: Number(parts) } : {}
-  const options = { ...numbers, ...sizes, window: Number(span), every: span, capacity, burst: capacity }
+  const partCounts = parts ? { buckets: Number(parts), slots: Number(parts) } : {}
+  const options = { ...numbers, ...partCounts, window: Number(span), every: span, capacity, burst: capacity }
   for (const factory of Object.values(algorithms) as readonly PolicyFactory<object>[]) {
-    const words = Object.entries(factory.options).flatMap(([name, { domain }]) =>
+    const optionsWithWords = Object.entries(factory.options).flatMap(([name, { domain }]) =>
       domain && 'values' in domain && name !== 'every' ? domain.values.map((word) => ({ [name]: word })) : [],
     )
-    for (const word of [{}, ...words]) {
+    for (const word of [{}, ...optionsWithWords]) {
       try {
         // Inherited options are read and not checked, so that a factory gets those of all others too.
         const policy = factory(Object.create({ ...options, ...word }) as object)

@@ -41,38 +41,47 @@ export async function openStore(url: string, settings: StoreSettings = {}): Prom
 async function openRedis(url: string, options: RedisStoreOptions): Promise<OpenedStore> {
   const found = await import('ioredis').catch(() => import('iovalkey')).catch(() => undefined)
   if (!found) throw missingClient('Redis', 'ioredis')
-  const { Redis, Cluster } = found as unknown as typeof ioredis
-  const name = new URL(url).searchParams.get('name')
-  const atUrl = new Redis(url, SAFE)
-  const { host = '', port = 0, username = '', password = '', tls, db = 0 } = atUrl.options
-  const login = { ...SAFE, ...(password && { username, password }), ...(tls && { tls }) }
-  const sentinel = { sentinels: [{ host, port }], name: name!, db, sentinelRetryStrategy: () => null }
-  const overTls = tls && { sentinelTLS: tls, enableTLSForSentinelMode: true }
-  const server =
-    name === null ? atUrl : new Redis({ ...login, ...sentinel, ...overTls, sentinelPassword: password })
-  await connect(server, tls !== undefined)
-  // A server that knows no Cluster, or denies the command, belongs to none.
-  const isOfCluster = await server.cluster('INFO').catch((error: Error) => {
-    if (!/^(?:ERR|NOPERM)/.test(error.message)) throw storeError(error)
-  })
-  const once = { clusterRetryStrategy: () => null, retryDelayOnFailover: 0, retryDelayOnClusterDown: 0 }
-  const cluster = isOfCluster && new Cluster([{ host, port }], { ...SAFE, ...once, redisOptions: login })
-  if (cluster) {
-    server.disconnect()
-    await connect(cluster, tls !== undefined)
-  }
-  const client = cluster || server
+  const client = await connectedClient(found as unknown as typeof ioredis, url)
   const store = redisStore(client, options)
   const scanOf = (node: ioredis.Redis) => (cursor: string, match: string, most: number) =>
     node.scan(cursor, 'MATCH', match, 'COUNT', most).catch((error: Error) => {
       throw storeError(error)
     })
-  const masters = () => (cluster ? cluster.nodes('master') : [server]).map(scanOf)
+  const masters = () =>
+    (client.isCluster ? (client as ioredis.Cluster).nodes('master') : [client as ioredis.Redis]).map(scanOf)
   const close = async (): Promise<void> => {
     await store.close()
     client.disconnect()
   }
   return { store, redis: { prefix: options.prefix!, masters }, close }
+}
+
+/** Connects to the server at the URL, to the master that a Sentinel there reports, or to the Cluster to which that server belongs. */
+async function connectedClient(
+  { Redis, Cluster }: typeof ioredis,
+  url: string,
+): Promise<ioredis.Redis | ioredis.Cluster> {
+  const sentinelName = new URL(url).searchParams.get('name')
+  const atUrl = new Redis(url, SAFE)
+  const { host = '', port = 0, username = '', password = '', tls, db = 0 } = atUrl.options
+  const login = { ...SAFE, ...(password && { username, password }), ...(tls && { tls }) }
+  const masterBySentinel = (name: string): ioredis.Redis => {
+    const sentinel = { sentinels: [{ host, port }], name, db, sentinelRetryStrategy: () => null }
+    const overTls = tls && { sentinelTLS: tls, enableTLSForSentinelMode: true }
+    return new Redis({ ...login, ...sentinel, ...overTls, sentinelPassword: password })
+  }
+  const server = sentinelName === null ? atUrl : masterBySentinel(sentinelName)
+  await connect(server, tls !== undefined)
+  // A server that knows no Cluster, or denies the command, belongs to none.
+  const clusterInfo = await server.cluster('INFO').catch((error: Error) => {
+    if (!/^(?:ERR|NOPERM)/.test(error.message)) throw storeError(error)
+  })
+  if (!clusterInfo) return server
+  server.disconnect()
+  const noRetries = { clusterRetryStrategy: () => null, retryDelayOnFailover: 0, retryDelayOnClusterDown: 0 }
+  const cluster = new Cluster([{ host, port }], { ...SAFE, ...noRetries, redisOptions: login })
+  await connect(cluster, tls !== undefined)
+  return cluster
 }
 
 /** Connects a client. @throws {StoreError} the first failure. */

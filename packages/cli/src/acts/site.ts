@@ -42,7 +42,10 @@ export type LeftAlone = Map<string, number>
 export class Site {
   readonly #limiters = new Map<string, readonly Limiter[]>()
 
-  /** Has reading the store write nothing (`quiet`). `warned` gets the warnings of limiters, such as that Redis evicts keys. */
+  /**
+   * Describes a store that an operator looks into, and the limits kept there. Has reading the store write nothing (`quiet`).
+   * `warned` gets the warnings of limiters, such as that Redis evicts keys.
+   */
   constructor(
     readonly opened: OpenedStore,
     readonly limits: readonly KnownLimits[],

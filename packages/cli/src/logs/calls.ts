@@ -1,4 +1,4 @@
-import { ownText } from '@sluice/core/internal'
+import { copiedText } from '@sluice/core/internal'
 import { apiKeyIn, apiKeyKey, behindProxies, clientAddress, joinKey } from '@sluice/http'
 import type { Format } from './format.js'
 import type { HabitsByCaller } from './habits.js'
@@ -29,55 +29,87 @@ export function callReader(
   options: ReadOptions,
   habits: HabitsByCaller,
 ): () => LoggedCall | SkipReason | 'outside' {
-  const { selectors, cost: costPart, trustProxy, callers } = options
+  const { selectors, cost: costPart } = options
   const isByIp = selectors.some(({ by = 'ip' }) => by === 'ip')
-  const address = behindProxies(LOGGED, trustProxy)
-  /**
-   * A part of the line that was read last, such as 'path'. 'ip' is the caller's address, written as adapters write it: behind
-   * `trustProxy` proxies the entry of X-Forwarded-For that the outermost of them added, otherwise the address of the connection.
-   * With `callers: 'names'` it may be a host name.
-   */
-  const part = (name: string): string | undefined => {
-    if (name !== 'ip') return format.part(name)
-    const client = clientAddress(address(format))
-    if (client !== undefined) return client
-    const ip = format.part('ip')
-    return clientAddress(ip) ?? (callers === 'names' ? ip : undefined)
-  }
-  /**
-   * The key of the line's caller by a selector; with `orAddress` the address, if the line lacks what the selector counts by.
-   * Undefined without a key, and for one longer than limiters take. It is a copy, which does not keep the line in memory.
-   */
-  const keyOf = ({ by = 'ip', orAddress = false }: Selector): string | undefined => {
-    const own = by.startsWith('header:') && orAddress ? apiKeyIn(by.slice(7), part(by)) : part(by)
-    const key = orAddress ? own || part('ip') : own
-    return key !== undefined && key.length <= 8192 ? ownText(key) : undefined
-  }
-  /** Whether the selector exempts the line's caller, by his address or by the key that adapters give him. */
-  const isExempt = ({ exempt, by = 'ip' }: Selector): boolean => {
-    if (!exempt) return false
-    const wholeAddress = clientAddress(address(format), 128) ?? clientAddress(format.part('ip'), 128)
-    if (wholeAddress !== undefined && exempt.hasAddress(wholeAddress)) return true
-    return exempt.keys.size > 0 && exempt.keys.has(keyInApp(by, part(by)) ?? `ip:${part('ip') ?? 'unknown'}`)
-  }
+  const line = new CallerLine(format, options)
   let calls = 0
   return () => {
     if (Number.isNaN(format.time)) return 'no time'
-    let isInside = false
-    const keys = selectors.map((selector) => {
-      if ((selector.where && !selector.where.matches(part)) || isExempt(selector)) return undefined
-      isInside = true
-      return keyOf(selector)
-    })
-    if (!isInside) return 'outside'
+    const counting = selectors.map((selector) => line.isCountedBy(selector))
+    if (!counting.includes(true)) return 'outside'
+    const keys = selectors.map((selector, i) => (counting[i] ? line.keyBy(selector) : undefined))
     if (keys.every((key) => key === undefined)) return isByIp ? 'no address' : 'no caller'
-    const cost = costPart === undefined ? 1 : Number(part(costPart)?.trim() || NaN)
+    const cost = costPart === undefined ? 1 : Number(line.part(costPart)?.trim() || NaN)
     if (!Number.isInteger(cost) || cost < 0 || cost > 2 ** 31) return 'no cost'
     const duration = hasDurations ? Math.min(format.duration, LONGEST_US) : 0
-    // Not a part of calls, of which some would have it and others not: they are read often.
+    // Habits are no part of calls, of which some would have them and others not: calls are read often.
     if (++calls <= 4096 || calls % 256 === 0)
-      habits.add(keys[0] ?? '', part('path') ?? '', part('header:user-agent') ?? '')
-    return { at: format.time, duration, keys, cost, denied: part('status') === '429' }
+      habits.add(keys[0] ?? '', line.part('path') ?? '', line.part('header:user-agent') ?? '')
+    return { at: format.time, duration, keys, cost, denied: line.part('status') === '429' }
+  }
+}
+
+/** The line that a format read last, and whom it is counted for. */
+class CallerLine {
+  readonly #addressBehindProxies: (format: Format) => string | undefined
+  readonly #mayBeNamed: boolean
+
+  /**
+   * Describes whom lines of `format` are counted for: `trustProxy` proxies add the caller's address to X-Forwarded-For, and
+   * `callers` says whether names of hosts count too.
+   */
+  constructor(
+    readonly format: Format,
+    { trustProxy, callers }: ReadOptions,
+  ) {
+    this.#addressBehindProxies = behindProxies(LOGGED, trustProxy)
+    this.#mayBeNamed = callers === 'names'
+  }
+
+  /**
+   * A part of the line, such as 'path'. 'ip' is the caller's address, written as adapters write it: behind `trustProxy` proxies the
+   * entry of X-Forwarded-For that the outermost of them added, otherwise the address of the connection. With `callers: 'names'` it
+   * may be a host name.
+   */
+  readonly part = (name: string): string | undefined => {
+    if (name !== 'ip') return this.format.part(name)
+    const client = clientAddress(this.#addressBehindProxies(this.format))
+    if (client !== undefined) return client
+    const ip = this.format.part('ip')
+    return clientAddress(ip) ?? (this.#mayBeNamed ? ip : undefined)
+  }
+
+  /** Whether a selector counts the call: its condition `where` holds, and it does not exempt the caller. */
+  isCountedBy(selector: Selector): boolean {
+    const { where } = selector
+    return (!where || where.matches(this.part)) && !this.#isExempt(selector)
+  }
+
+  /** Whether the selector exempts the caller, by his address or by the key that adapters give him. */
+  #isExempt({ exempt, by = 'ip' }: Selector): boolean {
+    if (!exempt) return false
+    const address = this.#wholeAddress()
+    if (address !== undefined && exempt.hasAddress(address)) return true
+    if (exempt.keys.size === 0) return false
+    return exempt.keys.has(keyInApp(by, this.part(by)) ?? `ip:${this.part('ip') ?? 'unknown'}`)
+  }
+
+  /** The caller's address with all of its bits: a key has only the first ones of an IPv6 address. */
+  #wholeAddress(): string | undefined {
+    return (
+      clientAddress(this.#addressBehindProxies(this.format), 128) ??
+      clientAddress(this.format.part('ip'), 128)
+    )
+  }
+
+  /**
+   * The key of the caller by a selector; with `orAddress` the address, if the line lacks what the selector counts by. Undefined
+   * without a key, and for one longer than limiters take. It is a copy, which does not keep the line in memory.
+   */
+  keyBy({ by = 'ip', orAddress = false }: Selector): string | undefined {
+    const own = by.startsWith('header:') && orAddress ? apiKeyIn(by.slice(7), this.part(by)) : this.part(by)
+    const key = orAddress ? own || this.part('ip') : own
+    return key !== undefined && key.length <= 8192 ? copiedText(key) : undefined
   }
 }
 

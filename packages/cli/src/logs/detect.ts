@@ -28,26 +28,23 @@ export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing' | 'is
  */
 export function detect(source: string, sample: readonly string[], options: ReadOptions): Detected {
   const { format: name, selectors, cost, trustProxy, needs: furtherNeeds = [] } = options
-  const conditions = selectors
+  const partsOfConditions = selectors
     .flatMap(({ where }) => where?.parts ?? [])
     .filter((part) => !part.includes(':'))
-  const needs = new Set([
-    'time',
-    ...selectors.map(({ by = 'ip' }) => by),
-    cost ?? 'time',
-    ...conditions,
-    ...furtherNeeds,
-  ])
-  if (trustProxy) needs.add('forwarded')
-  const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
+  const neededParts = new Set(['time', ...selectors.map(({ by = 'ip' }) => by)])
+  if (cost !== undefined) neededParts.add(cost)
+  for (const part of [...partsOfConditions, ...furtherNeeds]) neededParts.add(part)
+  if (trustProxy) neededParts.add('forwarded')
+  const formats = FORMATS.filter((format) => name === undefined || format.name === name)
   let best: ReturnType<typeof scored> | undefined
   const plain = sample.map(withoutColours)
   for (const [i, wrapper] of wrappers().entries()) {
     const inner = plain.map((line) => withoutColours(wrapper.unwrap(line) ?? '')).filter(Boolean)
-    for (const opener of inner.length > 0 ? openers : []) {
-      const open = () => opener.open(new TimeReader(), inner, options)
+    if (inner.length === 0) continue
+    for (const format of formats) {
+      const open = () => format.open(new TimeReader(), inner, options)
       // A wrapper keeps the part of a line that is not whole yet, and a format half of a call, so the log gets new ones.
-      const candidate = scored(open, wrappers()[i]!, inner, [...needs], options)
+      const candidate = scored(open, wrappers()[i]!, inner, [...neededParts], options)
       if (candidate.score > (best?.score ?? 0)) best = candidate
     }
   }
@@ -103,28 +100,30 @@ function scored(
 ) {
   const format = open()
   const times: number[] = []
-  const counts = needs.map(() => 0)
-  let [reads, hasDurations, hasStatus] = [0, false, false]
+  const linesWith = needs.map(() => 0)
+  let linesOfFormat = 0
+  let hasDurations = false
+  let hasStatus = false
+  const hasPart = (part: string): boolean => {
+    if (part === 'time') return !Number.isNaN(format.time)
+    const text = format.part(part)
+    return part === 'ip' && callers !== 'names' ? clientAddress(text) !== undefined : text !== undefined
+  }
   for (const line of lines) {
     const kind = format.read(line)
     if (kind === false) continue
-    reads++
-    const [isCall, isTimed] = [kind === true || kind === 'joined', !Number.isNaN(format.time)]
-    if (isCall && isTimed) times.push(format.time)
+    linesOfFormat++
+    const isCall = kind === true || kind === 'joined'
+    if (isCall && hasPart('time')) times.push(format.time)
     hasDurations ||= isCall && format.duration > 0
     hasStatus ||= isCall && format.part('status') !== undefined
-    for (const [i, need] of needs.entries()) {
-      const text = need === 'time' ? undefined : format.part(need)
-      const isThere =
-        need === 'ip' && callers !== 'names' ? clientAddress(text) !== undefined : text !== undefined
-      if (need === 'time' ? isTimed : isThere) counts[i]!++
-    }
+    for (const [i, need] of needs.entries()) if (hasPart(need)) linesWith[i]!++
   }
-  const missing = needs.filter((_, i) => counts[i] === 0)
-  const found = counts.reduce((one, other) => one + other, 0)
-  const score = times.length > 0 ? found + reads / 1e4 : reads / 1e8
-  const title = wrapper.name === '' ? format.name : `${format.name} in ${wrapper.name}`
+  const missing = needs.filter((_, i) => linesWith[i] === 0)
+  const found = linesWith.reduce((one, other) => one + other, 0)
   const isRead = times.length > 0
+  const score = isRead ? found + linesOfFormat / 1e4 : linesOfFormat / 1e8
+  const title = wrapper.name === '' ? format.name : `${format.name} in ${wrapper.name}`
   return {
     title,
     format: open(),

@@ -1,4 +1,4 @@
-import { ownText } from '@sluice/core/internal'
+import { copiedText } from '@sluice/core/internal'
 
 /** The habits of one caller, by a part of his calls: what tells an office from a scraper. */
 export interface Habits {
@@ -30,8 +30,8 @@ export class HabitsByCaller {
     if (!caller) return
     caller.calls++
     if (caller.paths.has(path) || caller.paths.size < MOST_VALUES)
-      caller.paths.set(ownText(path), (caller.paths.get(path) ?? 0) + 1)
-    if (caller.agents.size < MOST_VALUES) caller.agents.add(ownText(agent))
+      caller.paths.set(copiedText(path), (caller.paths.get(path) ?? 0) + 1)
+    if (caller.agents.size < MOST_VALUES) caller.agents.add(copiedText(agent))
   }
 
   /**
@@ -40,7 +40,7 @@ export class HabitsByCaller {
    */
   #meet(key: string): SampledCaller | undefined {
     const caller = this.#callers.has(key) ? new SampledCaller() : undefined
-    this.#callers.set(ownText(key), caller)
+    this.#callers.set(copiedText(key), caller)
     if (this.#callers.size > MOST_CALLERS) {
       this.#rare++
       for (const [otherKey, other] of this.#callers)

@@ -56,13 +56,13 @@ class JsonFormat implements Format {
   /** The first line of the call, where the line that was read last has its answer. */
   #request: JsonLine = {}
   /** Lines with a caller that wait for their answers, by id. */
-  readonly #waiting = new Map<
+  readonly #firstHalves = new Map<
     string,
     { readonly line: JsonLine; readonly group: string; readonly time: number }
   >()
   readonly #paths = new Map<string, string | undefined>()
   readonly #fields: FieldNames
-  readonly #callers: readonly string[]
+  readonly #callerParts: readonly string[]
   /** The lines in which paths are looked for: at last those of the sample that are calls, or halves of them. */
   #lines: readonly JsonLine[]
   readonly #hasDurations: boolean
@@ -81,22 +81,24 @@ class JsonFormat implements Format {
     { fields = {}, selectors }: ReadOptions,
   ) {
     this.#fields = fields
-    this.#callers = selectors.flatMap(({ by = 'ip', orAddress }) => (orAddress ? [by, 'ip'] : [by]))
+    this.#callerParts = selectors.flatMap(({ by = 'ip', orAddress }) => (orAddress ? [by, 'ip'] : [by]))
     this.#lines = sample
     const isStart = /start/i.test(this.#pathOf('time') ?? '')
     // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
     const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
     const callerIds = new Set(
-      sample.filter((line) => this.#has(line, this.#callers)).map((line) => this.#idOf(line)),
+      sample.filter((line) => this.#hasAny(line, this.#callerParts)).map((line) => this.#callIdOf(line)),
     )
     callerIds.delete('')
     // Paths are looked for in `#lines`. Other lines are left out of it, first here: their fields may have the names of an answer.
-    this.#lines = sample.filter((line) => this.#has(line, this.#callers) || callerIds.has(this.#idOf(line)))
+    this.#lines = sample.filter(
+      (line) => this.#hasAny(line, this.#callerParts) || callerIds.has(this.#callIdOf(line)),
+    )
     const isUnitKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
     this.#hasDurations = isUnitKnown && !isStart
     const lines = this.#lines.map((line) => {
-      const [hasCaller, hasAnswer] = [this.#has(line, this.#callers), this.#has(line, ANSWER)]
-      return { line, id: this.#idOf(line), hasCaller, hasAnswer }
+      const [hasCaller, hasAnswer] = [this.#hasAny(line, this.#callerParts), this.#hasAny(line, ANSWER_PARTS)]
+      return { line, id: this.#callIdOf(line), hasCaller, hasAnswer }
     })
     this.#hasAnswers = lines.some(({ hasAnswer }) => hasAnswer)
     const withoutAnswer = lines.filter(({ id, hasCaller, hasAnswer }) => id && hasCaller && !hasAnswer)
@@ -122,21 +124,21 @@ class JsonFormat implements Format {
     this.#line = value
     this.#request = {}
     this.time = this.times.read(this.part('time') ?? '')
-    const [hasCaller, hasAnswer] = [this.#has(value, this.#callers), this.#has(value, ANSWER)]
+    const [hasCaller, hasAnswer] = [this.#hasAny(value, this.#callerParts), this.#hasAny(value, ANSWER_PARTS)]
     const noCall = Object.keys(NO_CALLS).find((name) => NO_CALLS[name]!(value))
-    const names = [...this.#callers, ...ANSWER].filter((name) => this.#has(value, [name]))
+    const names = [...this.#callerParts, ...ANSWER_PARTS].filter((name) => this.#hasAny(value, [name]))
     this.group =
       noCall ??
       ([...new Set(names.map((name) => this.#pathOf(name)))].join(' + ') || 'neither caller nor answer')
     if (noCall !== undefined) return 'no call'
     if (!this.#isInHalves || hasCaller === hasAnswer)
       return (this.#hasAnswers ? hasAnswer : hasCaller) || 'no call'
-    const id = this.#idOf(value)
-    const firstHalf = this.#waiting.get(id)
-    this.#waiting.delete(id)
+    const id = this.#callIdOf(value)
+    const firstHalf = this.#firstHalves.get(id)
+    this.#firstHalves.delete(id)
     if (hasCaller) {
       if (id !== '' && line.length <= LONGEST_WAITING)
-        this.#waiting.set(id, { line: value, group: this.group, time: this.time })
+        this.#firstHalves.set(id, { line: value, group: this.group, time: this.time })
       this.#forgetOld()
       return 'half of a call'
     }
@@ -148,19 +150,19 @@ class JsonFormat implements Format {
 
   /** Forgets lines that wait for their answers: the oldest beyond 10,000, and those ten minutes older than the line read last. */
   #forgetOld(): void {
-    for (const [id, { time }] of this.#waiting) {
-      if (this.#waiting.size <= MOST_WAITING && !(time < this.time - LONGEST_WAIT_US)) break
-      this.#waiting.delete(id)
+    for (const [id, { time }] of this.#firstHalves) {
+      if (this.#firstHalves.size <= MOST_WAITING && !(time < this.time - LONGEST_WAIT_US)) break
+      this.#firstHalves.delete(id)
     }
   }
 
   /** Whether a line has one of these parts. */
-  #has(line: JsonLine, names: readonly string[]): boolean {
+  #hasAny(line: JsonLine, names: readonly string[]): boolean {
     return names.some((name) => textAt(line, this.#pathOf(name) ?? '') !== undefined)
   }
 
   /** The id that the two lines of a call share, with host and process, since ids are those of one process. '' without an id. */
-  #idOf(line: JsonLine): string {
+  #callIdOf(line: JsonLine): string {
     const id = textAt(line, this.#pathOf('id') ?? '')
     return id === undefined ? '' : [line['hostname'], line['pid'], id].join(' ')
   }
@@ -221,7 +223,7 @@ const LOOKS: Readonly<Record<string, RegExp>> = {
 }
 
 /** The parts that only the line with a call's answer has. */
-const ANSWER = ['status', 'duration']
+const ANSWER_PARTS = ['status', 'duration']
 
 /** Of lines with a caller at most so many wait for their answers, each so long at most, and for ten minutes of the log. */
 const MOST_WAITING = 10_000

@@ -1,4 +1,4 @@
-import { ownText } from '@sluice/core/internal'
+import { copiedText } from '@sluice/core/internal'
 import type { SkipReason } from './ledger.js'
 
 /*
@@ -14,7 +14,7 @@ export interface Refused {
 
 /** A line that is refused, with its first characters. They are a copy, as a text that is cut out of a line keeps the whole line. */
 export function refused(reason: SkipReason, line: string): Refused {
-  return { reason, text: ownText(line.slice(0, QUOTED).replaceAll('\0', '')) }
+  return { reason, text: copiedText(line.slice(0, QUOTED).replaceAll('\0', '')) }
 }
 
 export type LogLine = string | Refused
@@ -37,18 +37,18 @@ export class LineSplitter {
   push(piece: Uint8Array): LogLine[] {
     if (this.#wide === null) this.#wide = wideDecoder(piece)
     const bytes = this.#wide ? new TextEncoder().encode(this.#wide.decode(piece, { stream: true })) : piece
-    const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
-    if (this.#isDropping && from === 0) return []
+    const start = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
+    if (this.#isDropping && start === 0) return []
     this.#isDropping = false
     const end = bytes.lastIndexOf(NEWLINE) + 1
     const lines: LogLine[] = []
-    if (end > from) {
+    if (end > start) {
       // Only the line that began in `#rest` is copied, and not all bytes.
-      const next = this.#rest.length > 0 ? bytes.indexOf(NEWLINE, from) + 1 : from
-      this.#cut(joined(this.#rest, bytes.subarray(from, next)), lines)
+      const next = this.#rest.length > 0 ? bytes.indexOf(NEWLINE, start) + 1 : start
+      this.#cut(joined(this.#rest, bytes.subarray(start, next)), lines)
       this.#cut(bytes.subarray(next, end), lines)
     }
-    this.#rest = end > from ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(from, end)))
+    this.#rest = end > start ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(start, end)))
     if (this.#rest.length > LONGEST) {
       lines.push(refused('longer than 256 KiB', this.#decoder.decode(this.#rest.subarray(0, QUOTED))))
       this.#rest = EMPTY

@@ -55,17 +55,19 @@ interface MergedLog {
  * Merges logs into one sequence of batches in order of time. A heap has the log with the earliest next call first. Calls are taken
  * from that log up to the next call (`bound`) of the two logs below it. Then the log sinks in the heap, or leaves it at its end.
  */
-export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): AsyncGenerator<LoggedCall[]> {
+export async function* mergeLogs(
+  sources: readonly AsyncIterator<LoggedCall[]>[],
+): AsyncGenerator<LoggedCall[]> {
   const logs = sources.map((source): MergedLog => ({ source, batch: [], next: 0 }))
   const heap: MergedLog[] = []
   for (const log of logs) if (await fetchNext(log)) heap.push(log)
-  heap.sort((one, other) => atOf(one) - atOf(other)) // a sorted list is a heap
+  heap.sort((one, other) => nextTimeOf(one) - nextTimeOf(other)) // a sorted list is a heap
   let merged: LoggedCall[] = []
   for (let log = heap[0]; log; log = heap[0]) {
-    const bound = Math.min(...heap.slice(1, 3).map(atOf))
-    while (log.next < log.batch.length && atOf(log) <= bound) merged.push(log.batch[log.next++]!)
+    const bound = Math.min(...heap.slice(1, 3).map(nextTimeOf))
+    while (log.next < log.batch.length && nextTimeOf(log) <= bound) merged.push(log.batch[log.next++]!)
     const first = (await fetchNext(log)) ? log : heap.pop()!
-    if (heap.length > 0) sink(heap, first)
+    if (heap.length > 0) sinkInHeap(heap, first)
     if (merged.length < 1000) continue
     yield merged
     merged = []
@@ -73,7 +75,7 @@ export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): A
   yield merged
 }
 
-/** Fetches the next batch of a log if its batch is used up. Returns whether the log has a call left, which `atOf` can then read. */
+/** Fetches the next batch of a log if its batch is used up. Returns whether the log has a call left, which `nextTimeOf` can then read. */
 async function fetchNext(log: MergedLog): Promise<boolean> {
   while (log.next === log.batch.length) {
     const { done, value } = await log.source.next()
@@ -85,11 +87,11 @@ async function fetchNext(log: MergedLog): Promise<boolean> {
 }
 
 /** Puts a log in first place of a binary heap, and moves it down below all logs whose next call is earlier. */
-function sink(heap: MergedLog[], log: MergedLog): void {
+function sinkInHeap(heap: MergedLog[], log: MergedLog): void {
   let i = 0
   for (let child = 1; child < heap.length; child = 2 * i + 1) {
-    if (child + 1 < heap.length && atOf(heap[child + 1]!) < atOf(heap[child]!)) child++
-    if (atOf(heap[child]!) >= atOf(log)) break
+    if (child + 1 < heap.length && nextTimeOf(heap[child + 1]!) < nextTimeOf(heap[child]!)) child++
+    if (nextTimeOf(heap[child]!) >= nextTimeOf(log)) break
     heap[i] = heap[child]!
     i = child
   }
@@ -97,4 +99,4 @@ function sink(heap: MergedLog[], log: MergedLog): void {
 }
 
 /** The instant of a log's next call, in microseconds. */
-const atOf = ({ batch, next }: MergedLog): number => batch[next]!.at
+const nextTimeOf = ({ batch, next }: MergedLog): number => batch[next]!.at

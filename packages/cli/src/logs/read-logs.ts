@@ -1,10 +1,10 @@
-import { ownText } from '@sluice/core/internal'
+import { copiedText } from '@sluice/core/internal'
 import { callReader, type LoggedCall } from './calls.js'
 import { detect, type Detected, NoLogError } from './detect.js'
 import { HabitsByCaller } from './habits.js'
 import { Ledger, type SkipReason } from './ledger.js'
 import { type LogLine, LineSplitter, packedBy, refused, textOf } from './lines.js'
-import { merge, Sorter } from './order.js'
+import { mergeLogs, Sorter } from './order.js'
 import type { ReadOptions } from './read-options.js'
 import { withoutColours } from './wrappers.js'
 
@@ -51,7 +51,7 @@ export async function readLogs(sources: readonly LogSource[], options: ReadOptio
     hasDurations: found.some(({ hasDurations }) => hasDurations),
     hasStatus: found.every(({ hasStatus }) => hasStatus),
     formats: new Map(found.map(({ name, title }) => [name, title])),
-    batches: opened.length === 1 ? opened[0]!.batches() : merge(opened.map((log) => log.batches())),
+    batches: opened.length === 1 ? opened[0]!.batches() : mergeLogs(opened.map((log) => log.batches())),
   }
 }
 
@@ -61,7 +61,7 @@ class Log {
   detected: Detected | undefined
   readonly #chunks: AsyncIterator<Uint8Array>
   readonly #splitter = new LineSplitter()
-  readonly #first: LogLine[] = []
+  readonly #firstLines: LogLine[] = []
   #lines = 0
   #hasBegun = false
   #hasEnded = false
@@ -82,17 +82,17 @@ class Log {
    */
   async open(): Promise<void> {
     let size = 0
-    for (let lines = await this.#next(); lines; lines = await this.#next()) {
+    for (let lines = await this.#nextLines(); lines; lines = await this.#nextLines()) {
       for (const line of lines) {
         // A copy, as a line that was cut out keeps those around it.
-        this.#first.push(isText(line) ? ownText(line) : line)
+        this.#firstLines.push(isText(line) ? copiedText(line) : line)
         size += textOf(line).length
       }
-      const isEnough = this.#first.filter(isText).length >= SAMPLE || size > MOST_SAMPLED
-      if (isEnough || this.#first.length > 100 * SAMPLE) break
+      const isEnough = this.#firstLines.filter(isText).length >= SAMPLE || size > MOST_SAMPLED
+      if (isEnough || this.#firstLines.length > 100 * SAMPLE) break
     }
-    const texts = this.#first.filter(isText)
-    const sample = texts.length > 0 ? texts.slice(0, SAMPLE) : this.#first.slice(0, 1).map(textOf)
+    const texts = this.#firstLines.filter(isText)
+    const sample = texts.length > 0 ? texts.slice(0, SAMPLE) : this.#firstLines.slice(0, 1).map(textOf)
     if (sample.length > 0) this.detected = detect(this.source.name, sample, this.options)
   }
 
@@ -107,7 +107,11 @@ class Log {
     const { format, hasDurations } = this.detected!
     const callOf = callReader(format, hasDurations, this.options, this.habits)
     const sorter = new Sorter((this.options.skewMs ?? 5000) * 1000)
-    for (let lines: LogLine[] | undefined = this.#first.splice(0); lines; lines = await this.#next()) {
+    for (
+      let lines: LogLine[] | undefined = this.#firstLines.splice(0);
+      lines;
+      lines = await this.#nextLines()
+    ) {
       for (const line of lines) {
         ledger.lines++
         this.#lines++
@@ -150,7 +154,7 @@ class Log {
    * the source fails after its first bytes, it ends there: its unfinished line, or the error, is the last line, as 'cut off'.
    * @throws {Error} of a source that fails at once, with its name; {NoLogError} for a packed file.
    */
-  async #next(): Promise<LogLine[] | undefined> {
+  async #nextLines(): Promise<LogLine[] | undefined> {
     if (this.#hasEnded || this.options.signal?.aborted) return undefined
     try {
       const { done, value } = await this.#chunks.next()

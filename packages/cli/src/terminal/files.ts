@@ -38,20 +38,20 @@ export function sourcesOf(paths: readonly string[], signal: AbortSignal): readon
 
 /**
  * Yields the bytes of a file, unpacked if its first two bytes are those of gzip. Each chunk is unpacked before the next is written
- * to `gunzip` (which then calls `goOn`), so that all that is readable of a truncated or damaged file arrives before the error.
+ * to `gunzip` (which then calls `continueReading`), so that all that is readable of a truncated or damaged file arrives before the error.
  */
 async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   const ready: Buffer[] = []
   let [read, failure] = [0, undefined as Error | undefined]
-  let goOn: (value?: unknown) => void = () => {}
+  let continueReading: (value?: unknown) => void = () => {}
   const gunzip = createGunzip()
     .on('data', (piece: Buffer) => ready.push(piece))
     .on('error', (error) => (failure = error))
-    .on('close', () => goOn()) // a write that fails, or bytes behind the end, call nothing else
+    .on('close', () => continueReading()) // a write that fails, or bytes behind the end, call nothing else
   let isPacked: boolean | undefined
   for await (const chunk of chunks as AsyncIterable<Buffer>) {
     isPacked ??= chunk[0] === 0x1f && chunk[1] === 0x8b
-    if (isPacked) await new Promise((resolve) => gunzip.write(chunk, (goOn = resolve)))
+    if (isPacked) await new Promise((resolve) => gunzip.write(chunk, (continueReading = resolve)))
     else ready.push(chunk)
     yield* ready.splice(0)
     if (failure) throw failure

@@ -46,20 +46,22 @@ export const why: Run = async ([text], given, signal) => {
         return explained(site.limitersOf(limits), key, { cost, ...(policies && { policies }) })
       }),
     )
-    const place = PLACE.flatMap((name) => textsOf(given, name).map((value) => option(name, value)))
-    const store = given['store'] === undefined ? [] : ['--store ...']
-    const cureLine = (cure: keyof typeof CURES, key: string, limiter: string): TextLine => {
-      const command = CURES[cure](option('key', asGiven(key)))
-      const words = ['  sluice', command, option('limiter', limiter), ...place, ...store, '--reason ...']
-      return faint(words.join(' '))
-    }
     const lines = rows.flatMap(({ limiter, key, sentence, cures }) => [
       bold(`${limiter}: ${key}`),
       ...wrapped(sentence),
-      ...cures.map((cure) => cureLine(cure, key, limiter)),
+      ...cures.map((cure) => cureLine(cure, key, limiter, given)),
     ])
     return report(given, { command: 'why', rows }, lines, left)
   })
+}
+
+/** The command that would let the caller pass, with the options by which this command found its store and limiters. */
+function cureLine(cure: keyof typeof CURES, key: string, limiter: string, given: Given): TextLine {
+  const command = CURES[cure](option('key', asGiven(key)))
+  const place = PLACE.flatMap((name) => textsOf(given, name).map((value) => option(name, value)))
+  const store = given['store'] === undefined ? [] : ['--store ...']
+  const words = ['  sluice', command, option('limiter', limiter), ...place, ...store, '--reason ...']
+  return faint(words.join(' '))
 }
 
 /** The options that say where keys are, but for the URL, which may hold a password. */
@@ -156,26 +158,20 @@ const authorOf = (words: { by?: string | undefined; reason?: string | undefined 
  */
 function actCommand(name: Exclude<ActRequest['act'], 'remove'>): Run {
   return async ([text], given, signal) => {
-    const [isRemoval, isDry, isYes] = ['remove', 'dryRun', 'yes'].map((flag) => given[flag] === true)
-    const act = isRemoval ? 'remove' : name
     requireOneCaller(name, text, given, ['key'])
-    const reason = valueOf(given, 'reason', String)
-    const duration = valueOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
-    const isTimed = act === 'block' || act === 'exempt'
-    if (reason === undefined) throw usageError(`${name} needs --reason, as in --reason 'ticket 42'`)
-    if (isTimed && duration === undefined) throw usageError(`${name} needs --for, as in --for 1h`)
-    if (isRemoval && duration !== undefined) throw usageError('--for and --remove exclude each other')
+    const request = actRequestOf(name, given)
+    const { reason, by } = request
+    const isDry = given['dryRun'] === true
+    const isYes = given['yes'] === true
     if (!isDry && !isYes && !process.stdin.isTTY)
       throw usageError(`${name} asks before it acts, and stdin is no terminal: give --yes or --dry-run`)
-    const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
     return onStore(given, signal, async (site) => {
-      const planFor = ({ limits, key }: Target) =>
-        planAct(site.limitersOf(limits), key, { act, duration, reason, by })
+      const planFor = ({ limits, key }: Target) => planAct(site.limitersOf(limits), key, request)
       const planned = await Promise.all(targetsOf(site, text, given).map(planFor))
-      const before = planned.flatMap(({ limiter, key, before: { sentence }, will }) => {
-        return [bold(`${limiter}: ${key}`), ...[sentence, will].flatMap((text) => wrapped(text))]
+      const announced = planned.flatMap(({ limiter, key, before: { sentence }, will }) => {
+        return [bold(`${limiter}: ${key}`), ...wrapped(sentence), ...wrapped(will)]
       })
-      print(given['json'] === true ? process.stderr : process.stdout, [...before, `by ${by}: ${reason}`])
+      print(given['json'] === true ? process.stderr : process.stdout, [...announced, `by ${by}: ${reason}`])
       const head = { command: name, isDry, by, reason }
       if (isDry) return report(given, { ...head, rows: planned }, [faint('--dry-run: nothing was done')])
       if (!isYes && !(await confirmed(signal))) return 1
@@ -188,6 +184,23 @@ function actCommand(name: Exclude<ActRequest['act'], 'remove'>): Run {
       return report(given, { ...head, rows }, lines)
     })
   }
+}
+
+/**
+ * What an act is to do, by the options of its command: for how long, why, and in whose name.
+ * @throws {UsageError} for options that are missing, or exclude each other.
+ */
+function actRequestOf(name: Exclude<ActRequest['act'], 'remove'>, given: Given): ActRequest {
+  const isRemoval = given['remove'] === true
+  const act = isRemoval ? 'remove' : name
+  const reason = valueOf(given, 'reason', String)
+  const duration = valueOf(given, 'for', (time) => (parseDuration(time, '--for'), time as `${number}s`))
+  const isTimed = act === 'block' || act === 'exempt'
+  if (reason === undefined) throw usageError(`${name} needs --reason, as in --reason 'ticket 42'`)
+  if (isTimed && duration === undefined) throw usageError(`${name} needs --for, as in --for 1h`)
+  if (isRemoval && duration !== undefined) throw usageError('--for and --remove exclude each other')
+  const by = valueOf(given, 'as', String) ?? `${userInfo().username}@${hostname()}`
+  return { act, duration, reason, by }
 }
 
 export const unblock = actCommand('unblock')
@@ -220,8 +233,8 @@ async function onStore(
   const [file] = path === undefined ? [] : await withoutErrors([path], signal, 'behind --policies')
   const groups = valueOf(given, 'groups', (text) => number(text, 2, 1024))
   const texts = ['prefix', 'table', 'schema'].map((name) => [name, valueOf(given, name, String)] as const)
-  const place = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
-  const opened = await openStore(url, { ...place, ...(groups !== undefined && { groups }) })
+  const storeSettings = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
+  const opened = await openStore(url, { ...storeSettings, ...(groups !== undefined && { groups }) })
   const closeAndThrow = (error: unknown) => opened.close().then(() => Promise.reject(error))
   const limits = file?.limiters ?? (await postedLimits(opened.store).catch(closeAndThrow))
   const site = new Site(opened, limits, (message) => print(process.stderr, [`sluice: ${message}`]))

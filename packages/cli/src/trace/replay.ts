@@ -1,5 +1,5 @@
 import { createLimiter, type Decision, type Limiter, memoryStore, type MemoryStore } from '@sluice/core'
-import { decideTogether, ownText } from '@sluice/core/internal'
+import { decideTogether, copiedText } from '@sluice/core/internal'
 import type { ReadLimiter } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
@@ -151,7 +151,7 @@ class ReplayedSpread {
     const wasDenied = against === 'log' ? call.denied : this.#against.decide(call)
     if (against === undefined || isDenied === wasDenied) return
     const known = this.#changes.get(key)
-    const ofCaller = known ?? { key: ownText(key), allowedToDenied: 0, deniedToAllowed: 0 }
+    const ofCaller = known ?? { key: copiedText(key), allowedToDenied: 0, deniedToAllowed: 0 }
     for (const changes of [ofCaller, this.#sum]) changes[isDenied ? 'allowedToDenied' : 'deniedToAllowed']++
     if (!known) this.#changes.set(ofCaller.key, ofCaller)
   }
@@ -224,7 +224,10 @@ class Replayer {
   readonly #hours: Record<string, number> = {}
   #calls = 0
 
-  /** Makes a limiter in `store`. Of the keys of a call, this limiter's is number `index`. */
+  /**
+   * Makes a limiter in `store`, to replay the calls of a log. Of the keys of a call, one for each limiter, this limiter's is
+   * number `index`.
+   */
   constructor(
     { name, policies }: ReadLimiter,
     readonly index: number,
@@ -248,7 +251,7 @@ class Replayer {
    */
   #addDenial(key: string, at: number, { policy, retryAfterMs }: Decision): void {
     const hit = this.#hits.get(key) ?? new Hit()
-    if (hit.denied === 0) this.#hits.set(ownText(key), hit)
+    if (hit.denied === 0) this.#hits.set(copiedText(key), hit)
     hit.add(at, at + retryAfterMs * 1000)
     const hour = timeOf(at)!.slice(0, 13)
     this.#policies[policy] = (this.#policies[policy] ?? 0) + 1

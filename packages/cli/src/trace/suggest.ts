@@ -1,5 +1,5 @@
 import type { Policy, PolicyError } from '@sluice/core'
-import { formatDuration, ownText } from '@sluice/core/internal'
+import { formatDuration, copiedText } from '@sluice/core/internal'
 import { algorithms } from '@sluice/core/store'
 import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
@@ -79,7 +79,7 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
       const [key] = call.keys
       const caller = callers.numberFor(key!)
       if (caller === keys.length) {
-        keys.push(ownText(key!)) // a key that was cut out of a line would hold the whole line
+        keys.push(copiedText(key!)) // a key that was cut out of a line would hold the whole line
         options.shelf?.hold?.(CALLER_BYTES + 2 * key!.length)
       }
       trace.add(caller, call.at, call.cost)
@@ -236,12 +236,12 @@ class Column {
     const policy = limit === undefined ? undefined : entryOf(this.options, this.windowMs, limit)
     const without = this.#without ?? (isWhole ? undefined : 'interrupted')
     const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
-    const orNull = (peak: number): number | null => (peak === Infinity ? null : peak)
-    const peaks = sorted.map(([peak, count]) => [orNull(peak), count] as const)
+    const finiteOrNull = (peak: number): number | null => (peak === Infinity ? null : peak)
+    const peaks = sorted.map(([peak, count]) => [finiteOrNull(peak), count] as const)
     const highest = this.#highest.map(({ caller, peak, calls }) => {
-      return { key: keys[caller]!, peak: orNull(peak), calls }
+      return { key: keys[caller]!, peak: finiteOrNull(peak), calls }
     })
-    const [next = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
+    const [nextPeak = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
     const cells = this.#shown.map((cell) => {
       const isDecided = isWhole && this.#decided.includes(cell)
       return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report(habits) }) }
@@ -252,7 +252,7 @@ class Column {
       cells,
       peaks,
       highest,
-      ...(policy && { recommended: { policy, next } }),
+      ...(policy && { recommended: { policy, next: nextPeak } }),
     }
   }
 

@@ -56,7 +56,7 @@ const CALENDAR_WINDOW = {
  * const limiter = createLimiter({ policies: [month] })
  * const { remaining } = await limiter.consume('user:42')
  */
-export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__ */ remembering(
+export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__ */ rememberingPolicies(
   /* @__PURE__ */ factory('calendarWindow', CALENDAR_WINDOW, ({ every, timeZone, anchor, limit, name }) => {
     const calendar = new Calendar(every, timeZone, anchor)
     return new Policy(algorithm, { limit, name, window: calendar.longestMs }, { calendar })
@@ -64,23 +64,25 @@ export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__
 )
 
 /** Returns a factory that keeps the policies that `make` made, by their options, so that making them for each call costs little. */
-function remembering(make: PolicyFactory<CalendarWindowOptions>): PolicyFactory<CalendarWindowOptions> {
+function rememberingPolicies(
+  make: PolicyFactory<CalendarWindowOptions>,
+): PolicyFactory<CalendarWindowOptions> {
   const isDeclared = (name: string): boolean => Object.hasOwn(CALENDAR_WINDOW, name)
-  let [known, size] = [new Tree<unknown, readonly Made[]>(false), 0]
+  let [policiesByOptions, count] = [new Tree<unknown, readonly Made[]>(false), 0]
   const calendarWindow = (given: CalendarWindowOptions): Policy => {
     // Only three of the options are levels of the tree: a loop, or a level for each, takes as long as the limiter's decision.
     const { timeZone, anchor, limit, every, name }: Partial<CalendarWindowOptions> = given ?? {}
-    const alike = known.next.get(timeZone)?.next.get(anchor)?.next.get(limit)?.value ?? []
+    const alike = policiesByOptions.next.get(timeZone)?.next.get(anchor)?.next.get(limit)?.value ?? []
     for (let i = 0; i < alike.length; i++) {
       const made = alike[i]!
       if (made.every !== every || made.name !== name) continue
       if (hasSize(given, made.size) || Object.keys(given).every(isDeclared)) return made.policy
     }
     const policy = make(given)
-    if (++size % MOST_KNOWN === 0) known = new Tree(false)
+    if (++count % MOST_KNOWN === 0) policiesByOptions = new Tree(false)
     const values = [timeZone, anchor, limit, every, name].filter((each) => each !== undefined)
     const made = { every, name, policy, size: values.length }
-    known.keep([timeZone, anchor, limit], [made, ...alike.slice(0, MOST_ALIKE - 1)])
+    policiesByOptions.keep([timeZone, anchor, limit], [made, ...alike.slice(0, MOST_ALIKE - 1)])
     return policy
   }
   return Object.assign(calendarWindow, { options: make.options })

@@ -1,6 +1,6 @@
 import { type Algorithm, factory, POLICY, Policy, windowOf } from './contract/policy.js'
 import type { PolicyFactory, PolicyOptions } from './contract/policy.js'
-import { expected, PolicyError } from '../values/errors.js'
+import { expectedButGot, PolicyError } from '../values/errors.js'
 import { MOST_ENTRIES, type State } from './contract/state.js'
 
 /*
@@ -120,7 +120,7 @@ const algorithm: Algorithm = {
   check({ limit }) {
     if (limit <= LARGEST_LIMIT) return
     const bound = `limit of a sliding log must be at most ${LARGEST_LIMIT} (use slidingWindow or calendarWindow beyond)`
-    throw expected(PolicyError, 'INVALID_LIMIT', bound, limit)
+    throw expectedButGot(PolicyError, 'INVALID_LIMIT', bound, limit)
   },
 }
 

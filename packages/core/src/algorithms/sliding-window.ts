@@ -1,7 +1,7 @@
 import { factory, LARGEST_PRODUCT, POLICY, Policy, windowOf } from './contract/policy.js'
 import type { Algorithm, PolicyFactory, PolicyOptions, View } from './contract/policy.js'
 import type { State } from './contract/state.js'
-import { expected, PolicyError } from '../values/errors.js'
+import { expectedButGot, PolicyError } from '../values/errors.js'
 import { type DeclarationOf, oneOf, whole } from '../values/options.js'
 
 /*
@@ -159,7 +159,7 @@ const inWhole = {
     if (windowTicks % buckets === 0) return
     const unit = tick === 1 ? 'microseconds' : 'milliseconds'
     const bound = `buckets must divide the window of ${windowTicks} ${unit}`
-    throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
+    throw expectedButGot(PolicyError, 'INVALID_BUCKETS', bound, buckets)
   },
 } satisfies Algorithm
 
@@ -228,7 +228,7 @@ const weighted: Algorithm = {
     if (policy.limit <= largest) return
     const advice = "(use more buckets, count: 'whole', or calendarWindow)"
     const bound = `limit must be at most ${largest} for weighted buckets of this width ${advice}`
-    throw expected(PolicyError, 'CAPACITY_TOO_LARGE', bound, policy.limit)
+    throw expectedButGot(PolicyError, 'CAPACITY_TOO_LARGE', bound, policy.limit)
   },
 }
 

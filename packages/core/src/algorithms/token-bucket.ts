@@ -1,4 +1,4 @@
-import { expected, PolicyError } from '../values/errors.js'
+import { expectedButGot, PolicyError } from '../values/errors.js'
 import { type DeclarationOf, oneOf } from '../values/options.js'
 import { type Algorithm, capacity, factory, Policy, type PolicyFactory } from './contract/policy.js'
 import type { State } from './contract/state.js'
@@ -55,7 +55,7 @@ export const tokenBucket: PolicyFactory<TokenBucketOptions> = /* @__PURE__ */ fa
     const { capacity, refill, slots } = settings
     if (refill === 'greedy') return debtPolicy(greedy, settings, 'capacity', capacity)
     if (slots !== undefined) {
-      throw expected(PolicyError, 'INVALID_OPTION', "slots are for refill: 'greedy'", slots)
+      throw expectedButGot(PolicyError, 'INVALID_OPTION', "slots are for refill: 'greedy'", slots)
     }
     return new Policy(interval, settings, { capacity: { name: 'capacity', value: capacity } })
   },

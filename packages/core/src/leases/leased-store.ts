@@ -160,32 +160,33 @@ class LeasedKeyspace implements Keyspace {
     await Promise.resolve() // so that calls made in the same turn of the event loop join
     const { size, terms } = this
     const callers: LeaseWaiter[] = []
-    let late: LeaseWaiter[] = []
+    let lateCallers: LeaseWaiter[] = []
     try {
       const { waiters, wanted, spare } = lease.sendBooking(size, terms.mostUnits)
       callers.push(...waiters)
       // The lease counts from here, because the store may decide as soon as the call is sent.
-      const sent = this.now()
+      const sentAt = this.now()
       const answer = await this.#consume(key, wanted + spare)
       const receivedAt = this.now()
       lease.remaining = answer.degraded ? 0 : answer.remaining
-      late = lease.endBooking()
-      if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, [...callers, ...late])
+      lateCallers = lease.endBooking()
+      const all = [...callers, ...lateCallers]
+      if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, all)
       if (!isDenied(answer)) {
-        lease.fill(answer, spare, sent + terms.lifetime(answer.now), receivedAt)
+        lease.fill(answer, spare, sentAt + terms.lifetime(answer.now), receivedAt)
         // All units count as charged with the first answer, and none with the others.
         callers.forEach(({ resolve }, i) => resolve({ slice: i === 0 ? wanted + spare : 0, ...answer }))
-        for (const { cost, resolve } of late) {
+        for (const { cost, resolve } of lateCallers) {
           resolve(lease.serve(cost, receivedAt) ?? this.#ask(key, cost, lease))
         }
-      } else if (callers.length === 1 && spare === 0 && late.length === 0) {
-        callers[0]!.resolve(answer)
-      } else {
-        for (const { cost, resolve } of [...callers, ...late]) resolve(this.#ask(key, cost, lease))
+        return
       }
+      const isAnswerToOneCall = all.length === 1 && spare === 0
+      if (isAnswerToOneCall) all[0]!.resolve(answer)
+      else for (const { cost, resolve } of all) resolve(this.#ask(key, cost, lease))
     } catch (error) {
       lease.remaining = 0
-      for (const { reject } of [...callers, ...late, ...lease.endBooking()]) reject(error)
+      for (const { reject } of [...callers, ...lateCallers, ...lease.endBooking()]) reject(error)
     }
   }
 

@@ -1,6 +1,6 @@
 import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
 import { ExpiringMap } from '../values/expiring-map.js'
-import { ownText } from '../values/key.js'
+import { copiedText } from '../values/key.js'
 import { type ColdKey, Lease } from './lease.js'
 
 /**
@@ -14,7 +14,10 @@ export class Leases {
   readonly #coldKeys: ExpiringMap<ColdKey>
   #nextSweepAt = -Infinity
 
-  /** Holds no leases at first, and later at most `most` at once, each of `ttl` microseconds. */
+  /**
+   * Makes the leases of a limiter's keys: units that were charged in advance. At most `most` keys have one, each for `ttl`
+   * microseconds.
+   */
   constructor(
     private readonly ttl: number,
     private readonly most: number,
@@ -42,7 +45,7 @@ export class Leases {
     if (coldKey && now - coldKey.calledAt < this.ttl && this.#hasRoom(now)) {
       lease = new Lease(policies, this.ttl, coldKey)
       lease.recordCall(now)
-      this.#leases.set(ownText(key), lease)
+      this.#leases.set(copiedText(key), lease)
       return lease
     }
     const first = { calledAt: now, remaining: 0 }

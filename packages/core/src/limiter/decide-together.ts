@@ -16,19 +16,19 @@ export interface PartOptions extends CallOptions {
 }
 
 /**
- * Decides a call on several keys, as `consumeAll` does: all are charged, or none. Returns what `as` makes of the decisions, one
+ * Decides a call on several keys, as `consumeAll` does: all are charged, or none. Returns what `combine` makes of the decisions, one
  * for each of the `given` keys in their order. `open` makes a part (a key with its state) of each, and may check it first. If a
  * limiter has yet to read its records (acts of operators, such as overrides), the call waits for that. A single key is decided by
  * its limiter. If a store is elsewhere, its guard decides all keys (`decideParts`); otherwise all are decided here at once.
  */
 export function decideTogether<T>(
   given: readonly PartOptions[],
-  as: (decisions: readonly Decision[]) => MaybePromise<T>,
+  combine: (decisions: readonly Decision[]) => MaybePromise<T>,
   open = openPart,
 ): MaybePromise<T> {
-  const call = new TogetherCall(given, as, open)
+  const call = new TogetherCall(given, combine, open)
   const unread = call.haveRules ? call.unread() : undefined
-  if (unread) return decideOnceRead(unread, given, as, open)
+  if (unread) return decideOnceRead(unread, given, combine, open)
   if (call.parts.length === 1) return decideOne(call, given[0]!)
   const { asked } = call
   for (let i = 0; i < asked.length; i++) if (!asked[i]!.isHere) return decideElsewhere(call, asked[i]!)
@@ -67,7 +67,7 @@ export function openPart({ limiter, key, cost = 1, policies }: PartOptions, isNo
 
 /**
  * Decides a call on several keys that turned out to be about one key, as `consume` does. If the caller's list names the key
- * several times, `parts[0].cost` is the sum, and the one decision stands at each place of the list. Returns what `as` makes of
+ * several times, `parts[0].cost` is the sum, and the one decision stands at each place of the list. Returns what `combine` makes of
  * them.
  */
 function decideOne<T>(
@@ -79,7 +79,7 @@ function decideOne<T>(
   return 'allowed' in decided ? all(decided) : decided.then(all)
 }
 
-/** A call on several keys, and what `as` makes of its decisions. */
+/** A call on several keys, and what `combine` makes of its decisions. */
 export class TogetherCall<T> {
   /** Each key once. */
   readonly parts: readonly LimiterPart[]
@@ -106,7 +106,7 @@ export class TogetherCall<T> {
     let haveRules = false
     for (let i = 0; i < given.length; i++) {
       const part = open(given[i]!)
-      const twin = twinOf(part, places, i)
+      const twin = earlierPartOfKey(part, places, i)
       if (twin) twin.cost = checkCost(twin.cost + part.cost, 'the sum of the costs of a key')
       areTwins ||= twin !== undefined
       haveRules ||= part.hasRules
@@ -128,7 +128,7 @@ export class TogetherCall<T> {
   }
 
   /**
-   * Ends the call. Makes a decision about each part of its answer, reports it to the part's limiter, and returns what `as` makes of
+   * Ends the call. Makes a decision about each part of its answer, reports it to the part's limiter, and returns what `combine` makes of
    * all decisions, in the order of the caller's list. `given` are the answers to the parts that were asked; they were charged
    * unless an answer denies the whole call. `storeMs` is the wait for stores elsewhere, in milliseconds.
    */
@@ -180,7 +180,11 @@ function withExempt(parts: readonly LimiterPart[], given: readonly Answer[]): re
  * and list of policies, so that their costs add up. Undefined if there is none.
  * @throws {InputError} INVALID_OPTION if the other is of another limiter or list of policies that shares the state.
  */
-function twinOf(part: LimiterPart, places: readonly LimiterPart[], end: number): LimiterPart | undefined {
+function earlierPartOfKey(
+  part: LimiterPart,
+  places: readonly LimiterPart[],
+  end: number,
+): LimiterPart | undefined {
   for (let i = 0; i < end; i++) {
     const other = places[i]!
     if (other.key !== part.key || other.store !== part.store) continue

@@ -1,6 +1,6 @@
 import { storedKey } from '../values/key.js'
 import { Decision, type DecisionRecord, type PolicyState } from './decision.js'
-import { type KeyOverride, type OverriddenLimiter, shown } from './overrides.js'
+import { type KeyOverride, type OverriddenLimiter, recordShown } from './overrides.js'
 import type { PolicySet } from './policy-set.js'
 
 /** The decision that a call would get now, and why. */
@@ -25,38 +25,60 @@ const CURES = ['unblock', 'reset', 'removeOverride', 'override'] as const
 
 /**
  * Explains what a call on a key under the list of policies `given` would get: by one peek, and by the records that this process
- * knows of the key (overrides, blocks and holds by operators). `lets` says of each act whether it alone lets the call pass.
+ * knows of the key (overrides, blocks and holds by operators).
  */
 export async function explain(of: OverriddenLimiter, given: PolicySet, key: string, cost: number) {
-  const [stored, { known }] = [storedKey(key), of.records]
-  await known?.unread()
-  const set = of.records.ruled(given, stored, false)
+  const stored = storedKey(key)
+  const { known } = of.records
+  await known?.untilFirstRead()
+  const set = of.records.withOverride(given, stored, false)
   const answer = await set.keyspace.decide('peek', stored, cost, 0)
   const decision = new Decision(set, answer, key, undefined).toJSON()
   const found = KINDS.flatMap((kind) => known?.get({ kind, limiter: of.name, stored }) ?? [])
-  const records = found.map((record) => shown(record, of))
-  const ban = records.find(({ kind }) => kind === 'block')
+  const records = found.map((record) => recordShown(record, of))
+
+  const blockRecord = records.find(({ kind }) => kind === 'block')
   // Of a limit of 0, and of a cost that never fits, a store may not have been asked: then the record alone says it.
-  const until = dateOf(answer.blockedUntil) ?? (answer.at === Infinity ? ban?.until : undefined)
+  const blockedUntil =
+    dateOf(answer.blockedUntil) ?? (answer.at === Infinity ? blockRecord?.until : undefined)
+  const blockedBy = blockRecord ? 'an operator' : 'a penalty or an older process'
+  const block = blockedUntil && ({ by: blockedBy, until: blockedUntil } as const)
   const isDenied = decision.reason !== undefined && !answer.degraded
-  const isHeld = decision.reason === 'held' || records.some(({ kind }) => kind === 'hold')
   const passesAt = isDenied ? dateOf(answer.at) : undefined
-  const needs = decision.policies.map(({ used }) => (cost === 0 ? 0 : used + cost))
-  const fits = ({ policies }: PolicySet) => needs.every((units, i) => units <= policies[i]!.capacity)
-  const lets = {
-    unblock: until && passesAt && passesAt <= until && !isHeld && fits(set), // or more denies behind the block
+
+  const isHeld = decision.reason === 'held' || records.some(({ kind }) => kind === 'hold')
+  const needed = decision.policies.map(({ used }) => (cost === 0 ? 0 : used + cost))
+  const fitsUnder = ({ policies }: PolicySet) => needed.every((units, i) => units <= policies[i]!.capacity)
+  const isDeniedByBlockAlone = blockedUntil && passesAt && passesAt <= blockedUntil
+  /** Of each act whether it alone lets the call pass. */
+  const isEnough = {
+    unblock: isDeniedByBlockAlone && !isHeld && fitsUnder(set),
     reset: set.policies.every(({ capacity }) => cost <= capacity),
-    removeOverride: set !== given && !until && !isHeld && fits(given),
-    override: known && !ban,
+    removeOverride: set !== given && !blockedUntil && !isHeld && fitsUnder(given),
+    override: known && !blockRecord,
   }
-  const cures = CURES.filter((act) => isDenied && lets[act])
-  const block = until && ({ by: ban ? 'an operator' : 'a penalty or an older process', until } as const)
-  const rule = block ? 'block' : set.rule
-  const { allowed, exempt, wouldDeny, policy, reason, degraded } = decision
+  const cures = CURES.filter((act) => isDenied && isEnough[act])
+  const explained = {
+    ...decision,
+    cost,
+    rule: block ? 'block' : set.rule,
+    block,
+    records,
+    cures,
+    passesAt,
+  } as const
+  return { ...explained, sentence: sentenceOf(explained, isDenied) }
+}
+
+/** An explanation in one sentence of English. */
+function sentenceOf(explained: Omit<Explanation, 'sentence'>, isDenied: boolean): string {
+  const { cost, rule, block, records, cures, passesAt } = explained
+  const { allowed, exempt, wouldDeny, policy, policies, reason, degraded } = explained
   const outcome = wouldDeny ? 'passes in shadow mode alone' : allowed ? 'passes' : 'is denied'
+  const counting = exempt ? 'uncounted' : `under '${policy}'`
   const parts = [
-    `A call of cost ${cost} ${outcome} ${exempt ? 'uncounted' : `under '${policy}'`} (${reason ? `${reason}, ` : ''}rule ${rule})`,
-    ...decision.policies.map(({ name, used, limit }) => `${used} of ${limit} used under '${name}'`),
+    `A call of cost ${cost} ${outcome} ${counting} (${reason ? `${reason}, ` : ''}rule ${rule})`,
+    ...policies.map(({ name, used, limit }) => `${used} of ${limit} used under '${name}'`),
     block && `blocked by ${block.by} until ${block.until.toISOString()}`,
     ...records.map(
       ({ kind, by = 'an operator', reason: why = 'no reason given', until }) =>
@@ -66,8 +88,7 @@ export async function explain(of: OverriddenLimiter, given: PolicySet, key: stri
     passesAt && `it passes at ${passesAt.toISOString()}`,
     degraded && `this is how this process sees it, as the store did not decide (${degraded})`,
   ]
-  const sentence = `${parts.filter(Boolean).join('; ')}.`
-  return { ...decision, cost, rule, block, records, cures, passesAt, sentence } as const
+  return `${parts.filter(Boolean).join('; ')}.`
 }
 
 /** Returns the date of an instant in microseconds, rounded up; undefined for never (Infinity). */

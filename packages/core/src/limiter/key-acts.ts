@@ -31,38 +31,68 @@ export async function impose(
   const { known } = of.records
   const { kind, key, duration } = change
   const { reason, by } = words
-  if (!known || (kind === 'hold' && (reason ?? by) === undefined)) return correct(change)
+  const hasWords = (reason ?? by) !== undefined
+  if (!known || (kind === 'hold' && !hasWords)) return correct(change)
   const subject = { kind, limiter: of.name, stored: storedKey(key) }
   const end = known.now() + duration
-  // In whole microseconds, as the protocol of a machine has them.
-  const leftUntil = (instant: number): number => Math.max(0, Math.ceil(instant - known.now()))
-  await inTurn(
+  const writeRecord = (life: number) => known.write(subject, { key, reason, by }, { life })
+  await afterEarlierActs(
     known,
     subject,
     () => correct(change),
     async (corrected) => {
-      const held = kind === 'hold' && known.get(subject)
+      const longerHold = kind === 'hold' ? known.get(subject) : undefined
       // A hold never shortens a longer one, so the record of that stays.
-      const stays = held && held.until > end
-      const write = (life: number) => known.write(subject, { key, reason, by }, { life })
-      let left = leftUntil(end)
-      let [version] = await Promise.all([stays ? held.version : write(left), corrected()])
-      for (let lost = 0; version !== undefined;) {
-        await correct({ ...change, duration: left })
-        await known.update()
-        const { version: latest = 0, until = 0 } = known.get(subject) ?? {}
-        if (version === latest) return
-        ;[version, left] = [latest, leftUntil(until)]
-        if (latest > 0 || kind === 'block') continue
-        // A reset of another process has removed the record of a hold. The state may have the hold by now, and would give it up for a
-        // further reset alone, so the rest of it is made anew: after a random pause, as the other one may answer to that.
-        left = leftUntil(end)
-        if (left === 0) return
-        if (lost++ > 0) await sleep(Math.random() * MOST_PAUSE_MS, undefined)
-        version = await write(left)
-      }
+      const stays = longerHold && longerHold.until > end
+      const left = timeUntil(end, known)
+      const [version] = await Promise.all([stays ? longerHold.version : writeRecord(left), corrected()])
+      if (version === undefined) return
+      await followRecord({ known, subject, change, end, correct, writeRecord }, version, left)
     },
   )
+}
+
+/** A block or hold whose record is written. */
+interface RecordedAct {
+  readonly known: KnownRecords
+  readonly subject: RecordSubject
+  readonly change: Exclude<KeyAct, { readonly kind: 'reset' }>
+  /** The instant at which it was to end. */
+  readonly end: number
+  readonly correct: Correct
+  /** Writes the record once more, for `life` microseconds. Returns its version; undefined where there are too many. */
+  readonly writeRecord: (life: number) => Promise<number | undefined>
+}
+
+/**
+ * Makes the state of a key what the record of a block or hold says, until no other process has changed the record meanwhile.
+ * `version` is that of the record as this process wrote it, and `left` the microseconds until its end.
+ */
+async function followRecord(act: RecordedAct, version: number, left: number): Promise<void> {
+  const { known, subject, change, end, correct, writeRecord } = act
+  for (let timesLost = 0; ;) {
+    await correct({ ...change, duration: left })
+    await known.update()
+    const { version: latest = 0, until = 0 } = known.get(subject) ?? {}
+    if (version === latest) return
+    version = latest
+    left = timeUntil(until, known)
+    const wasHoldRemoved = latest === 0 && change.kind === 'hold'
+    if (!wasHoldRemoved) continue
+    // A reset of another process has removed the record of a hold. The state may have the hold by now, and would give it up for a
+    // further reset alone, so the rest of it is made anew: after a random pause, as the other one may answer to that.
+    left = timeUntil(end, known)
+    if (left === 0) return
+    if (timesLost++ > 0) await sleep(Math.random() * MOST_PAUSE_MS, undefined)
+    const written = await writeRecord(left)
+    if (written === undefined) return
+    version = written
+  }
+}
+
+/** The time until an instant, in whole microseconds, as the protocol of a machine has them. */
+function timeUntil(instant: number, known: KnownRecords): number {
+  return Math.max(0, Math.ceil(instant - known.now()))
 }
 
 const MOST_PAUSE_MS = 100
@@ -74,7 +104,7 @@ const UNDER_WAY = new WeakMap<KnownRecords, Map<string, Promise<void>>>()
  * Runs an act on a key: `act` writes its records, once those of the earlier acts of this process are written, and is given what
  * changes the state, or what waits for that if the act had to wait: then the state is changed at once.
  */
-async function inTurn(
+async function afterEarlierActs(
   known: KnownRecords,
   { limiter, stored }: Omit<RecordSubject, 'kind'>,
   correct: () => Promise<void>,
@@ -104,21 +134,23 @@ export async function lift(of: OverriddenLimiter, change: KeyAct, correct: Corre
   const kinds = change.kind === 'reset' ? (['block', 'hold'] as const) : (['block'] as const)
   const subject = { limiter: of.name, stored: storedKey(change.key) }
   const find = (): readonly KeyRecord[] => kinds.flatMap((kind) => known.get({ kind, ...subject }) ?? [])
-  await inTurn(
+  await afterEarlierActs(
     known,
     subject,
     () => correct(change),
     async (corrected) => {
+      const removeRecords = (records: readonly KeyRecord[]) => records.map((record) => known.write(record))
       let found = find()
-      await Promise.all([...found.map((record) => known.write(record)), corrected()])
-      for (let isFirst = true; isFirst || found.length > 0; isFirst = false) {
-        if (!isFirst) await Promise.all(found.map((record) => known.write(record)))
+      await Promise.all([...removeRecords(found), corrected()])
+      // Again while another process writes a record in between.
+      do {
         // What was consumed since the first reset stays, except where only a further one ends a hold.
         const isHeld = found.some(({ kind }) => kind === 'hold')
         if (found.length > 0) await correct(isHeld ? change : { kind: 'block', key: change.key, duration: 0 })
         await known.update()
         found = find()
-      }
+        await Promise.all(removeRecords(found))
+      } while (found.length > 0)
     },
   )
 }

@@ -1,11 +1,11 @@
 import type { MaybePromise, RecordChanges, Records, Store } from '../stores/store.js'
 import { nowMs, setTimer } from '../values/clock.js'
-import { inCommon } from '../values/contract.js'
+import { sharedInProcess } from '../values/contract.js'
 import { StoreError } from '../values/errors.js'
 import { isPromise } from '../values/promises.js'
 import { heldWeakly } from '../values/weak-values.js'
 import { type KeyRecord, readRecord, type RecordContent, recordId, type RecordSubject } from './key-record.js'
-import { overridden } from './overridden-set.js'
+import { overriddenSet } from './overridden-set.js'
 import type { PolicySet } from './policy-set.js'
 import { StoreClock } from './store-clock.js'
 
@@ -39,7 +39,7 @@ export class LimiterRecords {
    * The set by which a call on a key, as stores keep it, is decided: `set`, or what an override of the key makes of it, which is
    * noted to have decided a call (`isNoted`) unless the call only reads.
    */
-  ruled(set: PolicySet, stored: string, isNoted: boolean): PolicySet {
+  withOverride(set: PolicySet, stored: string, isNoted: boolean): PolicySet {
     return this.#isMarked(stored) ? (this.#overrides.get(stored)?.setFor(set, isNoted) ?? set) : set
   }
 
@@ -94,6 +94,7 @@ class OverrideInForce {
   #of: PolicySet | undefined
   #made: PolicySet | undefined
 
+  /** Describes an override of one key, which has the record `record`, among all that this process knows (`known`). */
   constructor(
     readonly record: KeyRecord,
     readonly known: KnownRecords,
@@ -110,7 +111,7 @@ class OverrideInForce {
     const now = this.known.now()
     const isBeaten = this.#isExempt && this.known.get({ ...this.record, kind: 'block' }) !== undefined
     if (this.#until <= now || isBeaten) return set
-    if (this.#of !== set) [this.#of, this.#made] = [set, overridden(set, this.record.content)]
+    if (this.#of !== set) [this.#of, this.#made] = [set, overriddenSet(set, this.record.content)]
     if (isNoted && this.#made !== set && now - this.#notedAt >= NOTED_US) {
       this.#notedAt = now
       this.known.note(this.record.id)
@@ -152,7 +153,7 @@ export class KnownRecords {
   #version = 0
   readonly #clock = new StoreClock(REMEMBERED_US)
   /** The microseconds by which the store's clock is ahead of this process's. */
-  #ahead = 0
+  #storeIsAheadBy = 0
   /** The first end of a record. */
   #nextEnd = Infinity
   #asked = 0
@@ -171,12 +172,15 @@ export class KnownRecords {
 
   /** The records of a store, shared by all of its limiters in this process; undefined where it keeps none. */
   static of(store: Store): KnownRecords | undefined {
-    const all = inCommon('known-records', () => new WeakMap<Store, KnownRecords>())
+    const all = sharedInProcess('known-records', () => new WeakMap<Store, KnownRecords>())
     if (store.records && !all.has(store)) all.set(store, new KnownRecords(store))
     return all.get(store)
   }
 
-  /** The records of the limiters of one name, for a limiter that calls `leave` when it closes. */
+  /**
+   * Returns what is known of the keys of all limiters of one name, for one more limiter, which calls `leave` when it closes. While
+   * there are records and limiters, the store is read every second.
+   */
   enter(limiter: string): LimiterRecords {
     this.#limiters++
     if (this.isRead && this.#byId.size > 0 && !this.#isTicking) this.#schedule()
@@ -198,7 +202,7 @@ export class KnownRecords {
 
   /** The time on the store's clock, as far as this process knows it, in microseconds. */
   now(): number {
-    return this.store.now() + this.#ahead
+    return this.store.now() + this.#storeIsAheadBy
   }
 
   /** A record that is in force. */
@@ -216,7 +220,7 @@ export class KnownRecords {
    * Ends with the first read, which begins now unless it has; no later than the store's `startTimeout`, and as soon as the store is
    * known not to be connected. Undefined once it has ended.
    */
-  unread(): Promise<void> | undefined {
+  untilFirstRead(): Promise<void> | undefined {
     if (this.isRead || this.#unread) return this.isRead ? undefined : this.#unread
     if (!this.#isTicking) this.#schedule()
     const read = this.#read()
@@ -251,7 +255,7 @@ export class KnownRecords {
       return found && (found.written ?? found.version)
     }
     if (!this.#isTicking) this.#schedule()
-    this.unread()?.catch(() => {})
+    this.untilFirstRead()?.catch(() => {})
     const written = await write()
     if (written !== undefined) return written
     this.#end()
@@ -352,18 +356,18 @@ export class KnownRecords {
   #receive<C extends RecordChanges | undefined>(sent: number, changes: MaybePromise<C>): MaybePromise<C> {
     const nth = ++this.#asked
     const take = (found: C): C => {
-      if (found && nth > this.#taken) this.#take(found, nth, sent)
+      if (found && nth > this.#taken) this.#takeChanges(found, nth, sent)
       return found
     }
     return isPromise(changes) ? changes.then(take) : take(changes)
   }
 
   /** Makes what is known of the changes of operation `nth`. The first are no changes to this process, so nothing hears of them. */
-  #take({ version, now, areAll, records }: RecordChanges, nth: number, sent: number): void {
+  #takeChanges({ version, now, areAll, records }: RecordChanges, nth: number, sent: number): void {
     const isHeard = this.#taken > 0 || this.store.local === true
     this.#taken = nth
     this.#version = version
-    if (!this.store.local) this.#ahead = -this.#clock.toLocal(0, now, sent, this.store.now())
+    if (!this.store.local) this.#storeIsAheadBy = -this.#clock.toLocal(0, now, sent, this.store.now())
     for (const record of this.#ended.values()) if (record.until > now) this.#set(record, isHeard)
     this.#ended.clear()
     const gone = new Set(areAll ? this.#byId.keys() : [])

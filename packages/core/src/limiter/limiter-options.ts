@@ -4,7 +4,7 @@ import type { Store } from '../stores/store.js'
 import { checkContract } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import type { Duration } from '../values/duration.js'
-import { expected, InputError, PolicyError } from '../values/errors.js'
+import { expectedButGot, InputError, PolicyError } from '../values/errors.js'
 import * as option from '../values/options.js'
 import { nearing } from './nearing.js'
 import { ACT, type ActOptions } from './overrides.js'
@@ -116,7 +116,7 @@ export function costOf(options: CallOptions | undefined, declaration: option.Dec
   // Other packages take the cost itself here. Taken for options it would count as 1 in silence.
   if (typeof options !== 'object' || options === null) {
     const bound = 'the options of a call must be an object like { cost: 3 }'
-    throw expected(InputError, 'INVALID_COST', bound, options)
+    throw expectedButGot(InputError, 'INVALID_COST', bound, options)
   }
   option.checkNames(declaration, options, ABOUT_CALL)
   return options.cost === undefined ? 1 : checkCost(options.cost)
@@ -145,7 +145,7 @@ export interface CheckedOptions extends AcquireOptions {
  */
 export function waitOf(options: AcquireOptions): Pick<CheckedOptions, 'cost' | 'maxWait' | typeof KEY> {
   const cost = costOf(options, ACQUIRE)
-  return { cost, maxWait: option.readOne(ACQUIRE.maxWait, options.maxWait, 'maxWait', ABOUT_CALL) }
+  return { cost, maxWait: option.readOption(ACQUIRE.maxWait, options.maxWait, 'maxWait', ABOUT_CALL) }
 }
 
 /**
@@ -161,7 +161,7 @@ export function checkShapeOptions(options: ShapeOptions | undefined): void {
  * @throws {InputError} INVALID_OPTION.
  */
 export function checkBlockOptions(options: BlockOptions | undefined): void {
-  if (options !== undefined) option.read(BLOCK, options, ABOUT_CALL)
+  if (options !== undefined) option.readOptions(BLOCK, options, ABOUT_CALL)
 }
 
 /** Options of `createLimiter`. */
@@ -188,7 +188,7 @@ function areLists(given: unknown): given is NonNullable<LimiterOptions['tiers']>
  * @throws {PolicyError} INVALID_OPTION, NAME_REQUIRED, or the code of an option.
  */
 export function readLimiterOptions(options: LimiterOptions): option.Settings<typeof LIMITER> {
-  const settings = option.read(LIMITER, options, { what: 'createLimiter' })
+  const settings = option.readOptions(LIMITER, options, { what: 'createLimiter' })
   if (settings.store !== undefined && settings.name === undefined) {
     const why = 'a limiter with a store needs a name, as others may share it'
     throw new PolicyError('NAME_REQUIRED', why)
@@ -225,7 +225,7 @@ export function checkStore(store: unknown): Store {
   const line = isUrl ? 'write redisStore(url)' : has('sendCommand') ? 'write redisStore(client)' : undefined
   const advice = line ?? (has('then') ? 'await it' : typeof store === 'function' ? 'call it' : OTHERS)
   const what = `store must be made by memoryStore() or redisStore(): ${advice}`
-  throw expected(PolicyError, 'INVALID_OPTION', what, isUrl ? hidden(store) : store)
+  throw expectedButGot(PolicyError, 'INVALID_OPTION', what, isUrl ? hidden(store) : store)
 }
 
 const OTHERS = 'those of other packages cannot be used'

@@ -49,7 +49,7 @@ import {
   overrides,
   type OverriddenLimiter,
   recordsOf,
-  shown,
+  recordShown,
 } from './overrides.js'
 import { warnIfShort } from '../values/short-duration.js'
 import { Nearing } from './nearing.js'
@@ -82,13 +82,13 @@ export class Limiter {
   readonly #sets: PolicySets
   /** Returns the policies of calls that bring none. */
   readonly #policies: () => readonly Policy[]
-  /** The set of these, until `#forget` is called or the limiter is closed; undefined where `#policies` is asked at each call. */
+  /** The set of these, until `#forgetSet` is called or the limiter is closed; undefined where `#policies` is asked at each call. */
   #set: PolicySet | undefined
   /** The list that `#policies` returned last, and its set. */
   #list: readonly Policy[]
   #setOfList: PolicySet
   /** Makes the next call look the set up anew. Undefined unless `#policies` reports when its policies change. */
-  readonly #forget: (() => void) | undefined
+  readonly #forgetSet: (() => void) | undefined
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */
   readonly #records: LimiterRecords
@@ -108,16 +108,16 @@ export class Limiter {
     const settings = readLimiterOptions(options)
     const { name = 'default', policies, tiers, store, penalty, enforce, nearing: shares } = settings
     const {
-      name: _n,
-      policies: _p,
-      tiers: _t,
-      penalty: _s,
-      nearing: _c,
-      reservations: _r,
-      ...given
+      name: _name,
+      policies: _policies,
+      tiers: _tiers,
+      penalty: _penalty,
+      nearing: _nearing,
+      reservations: _reservations,
+      ...inheritable
     } = options
     this.name = name
-    this.#settings = given
+    this.#settings = inheritable
     this.#leaseMs = settings.leases?.ttl ?? 0
     this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
@@ -128,17 +128,19 @@ export class Limiter {
     this.reserves = settings.reservations !== undefined
     if (this.reserves) this.#held = new HeldUnits()
     this.#policies = typeof policies === 'function' ? policies : () => policies
-    const first = this.#policies()
-    const set = this.#sets.declare([first, ...tiers], store?.maxShapes)
-    this.#list = first
-    this.#setOfList = set
+    const firstList = this.#policies()
+    const firstSet = this.#sets.declare([firstList, ...tiers], store?.maxShapes)
+    this.#list = firstList
+    this.#setOfList = firstSet
     const follow = (policies as { readonly [FOLLOW]?: (changed: () => void) => void })[FOLLOW]
-    this.#forget = follow && (() => void (this.#set = undefined))
-    follow?.(this.#forget!)
-    this.#set = typeof policies === 'function' && !follow ? undefined : set
-    if (penalty) warnIfFresh(name, first, penalty)
-    const isCrossed = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
-    if (nearing && ![first, ...tiers].every(isCrossed)) throw new PolicyError('INVALID_NEARING', NO_WINDOW)
+    this.#forgetSet = follow && (() => void (this.#set = undefined))
+    follow?.(this.#forgetSet!)
+    const isAskedAtEachCall = typeof policies === 'function' && !follow
+    this.#set = isAskedAtEachCall ? undefined : firstSet
+    if (penalty) warnIfFresh(name, firstList, penalty)
+    const hasWindow = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
+    if (nearing && ![firstList, ...tiers].every(hasWindow))
+      throw new PolicyError('INVALID_NEARING', NO_WINDOW)
     this.#queue = new WaitQueue(this.#store)
     this.#records = KnownRecords.of(store ?? this.#store)?.enter(name) ?? new LimiterRecords(undefined)
   }
@@ -161,9 +163,9 @@ export class Limiter {
    */
   [OPEN_PART](callerKey: string, cost: number, policies?: readonly Policy[], isNoted = true): LimiterPart {
     const key = storedKey(callerKey)
-    const given = this.#setOf(policies)
+    const given = this.#policySetOf(policies)
     const hasRules = this.#records.rules
-    const set = hasRules ? this.#records.ruled(given, key, isNoted) : given
+    const set = hasRules ? this.#records.withOverride(given, key, isNoted) : given
     const { keyspace, enforce } = set
     const isHere = this.#store.local || set.exempt || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
@@ -177,7 +179,7 @@ export class Limiter {
 
   /** @internal */
   get [UNREAD](): Promise<void> | undefined {
-    return this.#records.rules ? this.#records.known?.unread() : undefined
+    return this.#records.rules ? this.#records.known?.untilFirstRead() : undefined
   }
 
   /**
@@ -192,37 +194,37 @@ export class Limiter {
     const { given, callerKey, key, cost } = part
     const id = 1 + Math.floor(Math.random() * 2 ** 48)
     const call = { key, cost, id, ttl: ttl * 1000, atEnd }
-    const reservationOf = (answer: Answer): Reservation => {
+    const reservationFrom = (answer: Answer): Reservation => {
       const { degraded } = answer
       // A list with a limit of 0 has no state: it denies every call.
-      const kept = part.set.keyspace.reservations && this.#keeperOf(given, key)
+      const storeKeeper = part.set.keyspace.reservations && this.#reservationsByOverride(given, key)
       // In an outage it is as local as the decision, and its end is one of this process's clock.
-      const keeper = degraded ? degraded.by?.reservations : kept
+      const keeper = degraded ? degraded.by?.reservations : storeKeeper
       const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
-      const made = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
-      return new Reservation(isDenied(answer) ? undefined : keeper, made, now)
+      const facts = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
+      return new Reservation(isDenied(answer) ? undefined : keeper, facts, now)
     }
-    const { answer, waited, asked } = await this.#queue.again(part.set, {
+    const { answer, waited, storeTime } = await this.#queue.turnByAsking(part.set, {
       ask: (how, caller) => {
-        const { keyspace } = (part.set = this.#records.ruled(given, key, true))
+        const { keyspace } = (part.set = this.#records.withOverride(given, key, true))
         const { reservations } = keyspace
         return how !== 'peek' && reservations
           ? reservations.reserve(call, caller)
           : keyspace.decide(how, key, cost, 0, caller)
       },
-      undo: (late) => reservationOf(late).release(),
+      undo: (late) => reservationFrom(late).release(),
       charge: 'consume',
       maxWait: maxWait * 1000,
       signal,
     })
     const { set } = part
     // A call that passes uncharged has one that holds nothing: in shadow mode, in an outage, and on an exempt key.
-    const reservation = isDenied(answer) && set.enforce ? undefined : reservationOf(answer)
+    const reservation = isDenied(answer) && set.enforce ? undefined : reservationFrom(answer)
     if (reservation) this.#held!.add(reservation, cost, answer.now)
-    const told = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
+    const wait = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
     return {
-      decision: new Decision(set, { waited: told, ...answer }, callerKey, cost),
-      storeMs: asked / 1000,
+      decision: new Decision(set, { waited: wait, ...answer }, callerKey, cost),
+      storeMs: storeTime / 1000,
     }
   }
 
@@ -267,7 +269,7 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    const set = (options === undefined && this.#set) || this.#setOf(options?.policies)
+    const set = (options === undefined && this.#set) || this.#policySetOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const records = this.#records
@@ -303,7 +305,7 @@ export class Limiter {
   ): Decision | Promise<Decision> {
     const unread = this[UNREAD]
     if (unread) return unread.then(() => this.#decideByRecords(given, key, stored, cost))
-    const set = this.#records.ruled(given, stored, true)
+    const set = this.#records.withOverride(given, stored, true)
     const { keyspace } = set
     const reports = this.#events.listeners.heard.decision ? this.#events : undefined
     const later = new LaterDecision(set, key, cost, reports)
@@ -315,10 +317,10 @@ export class Limiter {
 
   /** The decision that `consume` with these options would make now. Charges nothing, and is not reported to listeners. */
   async peek(key: string, options?: CallOptions): Promise<Decision> {
-    const given = this.#setOf(options?.policies)
+    const given = this.#policySetOf(options?.policies)
     const [cost, stored] = [costOf(options), storedKey(key)]
     if (this.#records.rules) await this[UNREAD]
-    const set = this.#records.ruled(given, stored, false)
+    const set = this.#records.withOverride(given, stored, false)
     const answer = await set.keyspace.decide('peek', stored, cost, 0)
     return new Decision(set, answer, key, undefined)
   }
@@ -329,7 +331,7 @@ export class Limiter {
    * @throws {InputError} INVALID_KEY, INVALID_COST. {StoreError} under `onStoreError: 'throw'`.
    */
   async explain(key: string, options?: CallOptions): Promise<Explanation> {
-    return explain(this.#overridden, this.#setOf(options?.policies), key, costOf(options))
+    return explain(this.#overridden, this.#policySetOf(options?.policies), key, costOf(options))
   }
 
   /**
@@ -338,22 +340,28 @@ export class Limiter {
    * @throws {InputError} INVALID_KEY, INVALID_COST, INVALID_DURATION; the signal's reason when it aborts.
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
-    const given = this.#setOf(options?.policies)
+    const given = this.#policySetOf(options?.policies)
     const checked = options as CheckedOptions
     const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
     const stored = kept && kept === key ? key : storedKey(key)
     const { rules } = this.#records
     if (rules) await this[UNREAD]
-    let set = rules ? this.#records.ruled(given, stored, true) : given
+    let set = rules ? this.#records.withOverride(given, stored, true) : given
     const us = maxWait * 1000
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
     const asking = booked ? { ...set, booked } : set
-    const { answer, waited, late, asked } = this.reserves
-      ? await this.#queue.again(set, {
+    const { answer, waited, late, storeTime } = this.reserves
+      ? await this.#queue.turnByAsking(set, {
           // By the override that is in force at each question.
           ask: (how, caller) =>
-            (set = this.#records.ruled(given, stored, true)).keyspace.decide(how, stored, cost, 0, caller),
+            (set = this.#records.withOverride(given, stored, true)).keyspace.decide(
+              how,
+              stored,
+              cost,
+              0,
+              caller,
+            ),
           undo: (late) => giveBack(keyspaceOf(set, late), stored, cost, late),
           charge: 'commit',
           maxWait: us,
@@ -366,7 +374,7 @@ export class Limiter {
     const decision = new Decision(set, { waited: times, ...answer }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     if (this.#events.listeners.heard.decision)
-      this.#report(() => this.#events.decided('acquire', cost, decision, asked / 1000), options)
+      this.#report(() => this.#events.decided('acquire', cost, decision, storeTime / 1000), options)
     return decision
   }
 
@@ -378,7 +386,7 @@ export class Limiter {
    * INVALID_DURATION; the signal's reason when it aborts.
    */
   async reserve(key: string, options: ReserveOptions): Promise<Decision> {
-    this.#setOf(options?.policies)
+    this.#policySetOf(options?.policies)
     requireReserving(this)
     const terms = reserveOf(options)
     if (this.#records.rules) await this[UNREAD]
@@ -393,21 +401,23 @@ export class Limiter {
   /** The reservation of a key by its id, in whichever process it was made. `options` name its list of policies. */
   reservation(key: string, id: string, options?: ShapeOptions): Reservation {
     checkShapeOptions(options)
-    const given = this.#setOf(options?.policies)
+    const given = this.#policySetOf(options?.policies)
     requireReserving(this)
     const reserved = reservedOf(storedKey(key), id)
-    return new Reservation(this.#keeperOf(given, reserved.key), reserved, () => this.#storeNow())
+    return new Reservation(this.#reservationsByOverride(given, reserved.key), reserved, () =>
+      this.#storeNow(),
+    )
   }
 
   /** What changes reservations of a key that were made under a list: by the override that is in force then, if there is one. */
-  #keeperOf(given: PolicySet, key: string): Pick<Reservations, 'change'> {
+  #reservationsByOverride(given: PolicySet, key: string): Pick<Reservations, 'change'> {
     const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
       const { rules } = this.#records
       if (rules) await this[UNREAD]
-      const ruled = rules ? this.#records.ruled(given, key, false) : given
+      const overridden = rules ? this.#records.withOverride(given, key, false) : given
       // What was reserved before an exemption or an override of 0 is still in the state under the list itself.
-      const isDecided = !ruled.exempt && !(ruled.keyspace instanceof SuspendedKeyspace)
-      const { keyspace } = isDecided ? ruled : given
+      const isCounted = !overridden.exempt && !(overridden.keyspace instanceof SuspendedKeyspace)
+      const { keyspace } = isCounted ? overridden : given
       const { reservations } = keyspace instanceof SuspendedKeyspace ? keyspace.state : keyspace
       const effect = await reservations!.change(asked)
       if (effect.state === 'late' && asked.kind === 'settle' && asked.units > 0) this.warn(...LATE)
@@ -493,12 +503,12 @@ export class Limiter {
 
   /**
    * Carries out an act on a whole key under every list of policies that the limiter knows, because each may have separate state. A
-   * list in `options` is known from then on: `#setOf` opens it. Words need a store with records, before anything is changed.
+   * list in `options` is known from then on: `#policySetOf` opens it. Words need a store with records, before anything is changed.
    */
   async #act(change: KeyAct, options: BlockOptions = {}): Promise<void> {
     const of = this.#overridden
     if ((options.reason ?? options.by) !== undefined) recordsOf(of)
-    this.#setOf(options.policies)
+    this.#policySetOf(options.policies)
     const unread = this.#records.rules && this[UNREAD]
     if (unread) await unread // so that calls are carried out in their order
     const correct = (each: KeyAct) => this.#sets.correct({ ...each, key: storedKey(each.key) })
@@ -520,13 +530,13 @@ export class Limiter {
 
   /** The overrides of this limiter's keys, and its blocks and holds that have a record, the latest first, as the store has them. */
   async overrides(): Promise<readonly KeyOverride[]> {
-    this.#setOf(undefined)
+    this.#policySetOf(undefined)
     return overrides(this.#overridden)
   }
 
   /** Ends the override of a key, in every process within two seconds. What was consumed, a block and a hold stay. */
   async removeOverride(key: string): Promise<void> {
-    this.#setOf(undefined)
+    this.#policySetOf(undefined)
     await this.#records.known?.write({ kind: 'override', limiter: this.name, stored: storedKey(key) })
   }
 
@@ -590,12 +600,12 @@ export class Limiter {
 
   /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
-    const given = this.#setOf(options?.policies)
+    const given = this.#policySetOf(options?.policies)
     const cost = costOf(options)
     const stored = storedKey(key)
     const unread = this.#records.rules && this[UNREAD]
     if (unread) await unread
-    const { keyspace, nearing } = this.#records.ruled(given, stored, kind === 'charge')
+    const { keyspace, nearing } = this.#records.withOverride(given, stored, kind === 'charge')
     if (nearing && kind === 'charge' && cost > 0) await nearing.charge(keyspace, key, cost)
     else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
@@ -606,7 +616,7 @@ export class Limiter {
       name: this.name,
       records: this.#records,
       leaseMs: this.#leaseMs,
-      own: () => this.#setOf(undefined),
+      own: () => this.#policySetOf(undefined),
     }
   }
 
@@ -617,7 +627,7 @@ export class Limiter {
   #listen(): void {
     const known = recordsOf(this.#overridden)
     this.#records.listeners.add(this.#heard)
-    known.unread()?.catch(() => {})
+    known.untilFirstRead()?.catch(() => {})
   }
 
   /** Reports what has become of a record. */
@@ -625,7 +635,7 @@ export class Limiter {
     if (this.#closed) return
     const { key } = record.content
     const type = 'override' as const
-    const event = { type, limiter: this.name, key, change, record: shown(record, this.#overridden) }
+    const event = { type, limiter: this.name, key, change, record: recordShown(record, this.#overridden) }
     this.#events.listeners.emit(type, event)
   }
 
@@ -633,14 +643,14 @@ export class Limiter {
    * The set of a call: the list of policies that its options name, checked and opened, or the limiter's own.
    * @throws {StoreError} CLOSED; PolicyError for a list that is not valid.
    */
-  #setOf(policies: readonly Policy[] | undefined): PolicySet {
+  #policySetOf(policies: readonly Policy[] | undefined): PolicySet {
     if (this.#closed) throw closedError('limiter')
     if (policies !== undefined) return this.#sets.get(policies, 'plan')
     if (this.#set) return this.#set
     const list = this.#policies()
     if (list !== this.#list) this.#setOfList = this.#sets.get(list, 'default')
     this.#list = list
-    if (this.#forget) this.#set = this.#setOfList
+    if (this.#forgetSet) this.#set = this.#setOfList
     return this.#setOfList
   }
 }

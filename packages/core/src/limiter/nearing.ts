@@ -13,7 +13,7 @@ import * as option from '../values/options.js'
 
 /** Finds the shares of limits that charges have crossed. */
 export class Nearing {
-  /** `report` gets each crossing of one of the `shares`; `decider` is the store's kind. */
+  /** Watches whether charges use up a share of a limit, such as 0.8. `report` gets each crossing; `decider` is the store's kind. */
   constructor(
     private readonly shares: readonly number[],
     private readonly decider: 'memory' | 'store',

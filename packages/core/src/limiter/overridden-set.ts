@@ -8,7 +8,7 @@ import type { PolicySet } from './policy-set.js'
 const MADE = new WeakMap<PolicySet, WeakValues<PolicySet>>()
 
 /** Returns what an override makes of the set of a call: the same set where it is of other shapes, or the numbers would not work. */
-export function overridden(set: PolicySet, content: RecordContent): PolicySet {
+export function overriddenSet(set: PolicySet, content: RecordContent): PolicySet {
   const made = MADE.get(set) ?? new WeakValues<PolicySet>()
   MADE.set(set, made)
   if (content.exempt) {

@@ -2,13 +2,13 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { type Answer, usedOf } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
 import { durationsFrom, parseDuration } from '../values/duration.js'
-import { codeOf, expected, InputError, PolicyError, StoreError } from '../values/errors.js'
+import { codeOf, expectedButGot, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import * as option from '../values/options.js'
 import type { KeyRecord, RecordContent, RecordKind } from './key-record.js'
 import { type LimiterRecords, MOST_RECORDS } from './known-records.js'
-import { overridden, overriddenPolicies } from './overridden-set.js'
-import type { PolicySet } from './policy-set.js'
+import { overriddenSet, overriddenPolicies } from './overridden-set.js'
+import { checkedPolicies, type PolicySet, shapesOf } from './policy-set.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** The reason of an act on a key and who acts, as the list of records shows them: 1 to 200 characters each. */
@@ -102,15 +102,16 @@ export async function override(
 ): Promise<KeyOverride> {
   const stored = storedKey(key)
   const known = recordsOf(of)
-  const { reason, by, force, ...settings } = option.read(OVERRIDE, options, ABOUT)
-  await known.unread()
+  const { reason, by, force, ...settings } = option.readOptions(OVERRIDE, options, ABOUT)
+  await known.untilFirstRead()
   const set = of.own()
   const content: RecordContent = { key, reason, by, ...contentOf(settings, set) }
   const end = endOf(settings.until, known.now())
-  const asked = content.factor === undefined ? [set] : new Set([set, ...set.sets.plans])
-  const [answer] = await Promise.all(
-    Array.from(asked, (each) => refuseToLower(of, each, stored, content, force)),
-  )
+  const answer = await refuseToLower(of, set, stored, content, force)
+  if (content.factor !== undefined && !force) {
+    // One after the other: a store would not answer hundreds of them at once within their deadline.
+    for (const plan of set.sets.plans) await refuseToLower(of, plan, stored, content, force)
+  }
   const record = { kind: 'override', limiter: of.name, stored } as const
   const version = await known.write(record, content, end)
   if (version === undefined) {
@@ -123,14 +124,16 @@ export async function override(
   const { until = version + end.life! } = end
   const who = block ? `by ${block.content.by ?? 'an operator'}` : 'by a penalty or an older process'
   const isBlocked = answer!.reason === 'blocked'
-  const made = shown({ ...record, id: '', version, until, appliedAt: 0, content }, of)
+  const made = recordShown({ ...record, id: '', version, until, appliedAt: 0, content }, of)
   return { ...made, ...(isBlocked && { blocked: `${who}: unblock ends it` }) }
 }
 
 /** The records of a limiter's keys, the latest first. */
 export async function overrides(of: OverriddenLimiter): Promise<readonly KeyOverride[]> {
   const records = await recordsOf(of).list(of.name)
-  return records.map((record) => shown(record, of)).toSorted((a, b) => Number(b.madeAt) - Number(a.madeAt))
+  return records
+    .map((record) => recordShown(record, of))
+    .toSorted((a, b) => Number(b.madeAt) - Number(a.madeAt))
 }
 
 /** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
@@ -157,8 +160,8 @@ function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: Polic
   if (exempt) return { exempt }
   if (factor !== undefined) return checked(set, { factor })
   if (policies) {
-    const { shapes: others, given: list } = set.sets.get(policies)
-    if (others !== shapes) {
+    const list = checkedPolicies(policies)
+    if (shapesOf(list) !== shapes) {
       throw invalid(
         `policies must have the algorithms and windows of the limiter, in order: ${shapes.replaceAll('\n', ', ')}`,
       )
@@ -195,7 +198,7 @@ function endOf(until: Date | Duration, now: number): { readonly until?: number; 
   const us = Number(until) * 1000
   if (us > now && us <= now + LONGEST_MS * 1000) return { until: us }
   const bound = `until must be a Date that is ahead, by at most 365 days, or ${durationsFrom(1, LONGEST_MS)}`
-  throw expected(
+  throw expectedButGot(
     InputError,
     'INVALID_DURATION',
     bound,
@@ -224,8 +227,8 @@ async function refuseToLower(
     const why = `the store does not say what '${content.key}' has used, so an override may lower its limit: ${meant}`
     throw new StoreError(codeOf(answer.degraded.why), why, { sent: false })
   }
-  const former = of.records.ruled(set, stored, false).given
-  for (const [i, policy] of overridden(set, content).given.entries()) {
+  const former = of.records.withOverride(set, stored, false).given
+  for (const [i, policy] of overriddenSet(set, content).given.entries()) {
     const { name, capacity } = policy
     const used = usedOf(answer, state.policies[i]!, i)
     const isRaised = content.factor !== undefined && capacity >= (former[i] ?? set.given[i]!).capacity
@@ -237,20 +240,22 @@ async function refuseToLower(
 }
 
 /** A record as users see it. */
-export function shown(record: KeyRecord, of: OverriddenLimiter): KeyOverride {
+export function recordShown(record: KeyRecord, of: OverriddenLimiter): KeyOverride {
   const { kind, limiter, version, until, appliedAt, content } = record
   const { key, reason, by, factor, exempt, limits } = content
   const date = (us: number): Date => new Date(us / 1000)
   const entry = { kind, key, limiter, reason, by, madeAt: date(version), until: date(until) }
   if (kind !== 'override') return entry
-  const list = limits && ownOverridden(of, content)
+  const policiesInForce = limits && ownOverridden(of, content)
   return {
     ...entry,
     lastAppliedAt: appliedAt > 0 ? date(appliedAt) : undefined,
-    ...(list && { limits: Object.fromEntries(list.map(({ name, limit }) => [name, limit])) }),
+    ...(policiesInForce && {
+      limits: Object.fromEntries(policiesInForce.map(({ name, limit }) => [name, limit])),
+    }),
     ...(factor !== undefined && { factor }),
     ...(exempt && { exempt }),
-    actsUnder: !limits ? 'every list' : list ? 'lists of these shapes' : 'none',
+    actsUnder: !limits ? 'every list' : policiesInForce ? 'lists of these shapes' : 'none',
     leaseMs: of.leaseMs,
   }
 }

@@ -1,7 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import { type Duration, formatDuration } from '../values/duration.js'
-import { expected, PolicyError } from '../values/errors.js'
+import { expectedButGot, PolicyError } from '../values/errors.js'
 import * as option from '../values/options.js'
 import { warnProcessOnce } from '../values/process-warning.js'
 import { notShort } from '../values/short-duration.js'
@@ -60,11 +60,11 @@ export const PENALTY = {
 /** The option `penalty`, in microseconds. Every error about it is an INVALID_PENALTY. */
 export const penalty = option.checkedBy((given, name): Penalty => {
   const about = { what: name, prefix: `${name}.`, code: 'INVALID_PENALTY' } as const
-  const settings = option.read(PENALTY, given as PenaltyOptions, about)
+  const settings = option.readOptions(PENALTY, given as PenaltyOptions, about)
   const { after, block, factor, maxBlock = Math.max(block, DAY_MS), forgetAfter, then } = settings
   if (maxBlock < block) {
     const bound = `penalty.maxBlock must be at least penalty.block, which is ${formatDuration(block)}`
-    throw expected(PolicyError, 'INVALID_PENALTY', bound, (given as PenaltyOptions).maxBlock)
+    throw expectedButGot(PolicyError, 'INVALID_PENALTY', bound, (given as PenaltyOptions).maxBlock)
   }
   const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: forgetAfter * 1000 }
   return { after, factor, ...us, ...(then === 'fresh' && { then }) }

@@ -23,7 +23,7 @@ export function isPermitPart(part: unknown): part is PermitPart {
 
 /**
  * Takes a permit of each part, all at once and without waiting, and then has `decide` charge the keys of the call. Returns what
- * `as` makes of the decisions and of the permits. The call holds the permits if all decisions allow it. Otherwise, and if `decide`
+ * `combine` makes of the decisions and of the permits. The call holds the permits if all decisions allow it. Otherwise, and if `decide`
  * or a semaphore fails, they are released first. If a permit is refused, no key is asked about, and the one decision is the refusal;
  * but a part with `enforce: false` goes on without its permit.
  *
@@ -32,7 +32,7 @@ export function isPermitPart(part: unknown): part is PermitPart {
 export async function permitsFirst<T>(
   parts: readonly (PermitPart & { readonly enforce?: boolean })[],
   decide: () => MaybePromise<readonly Decision[]>,
-  as: (decisions: readonly Decision[], permits: readonly Permit[]) => MaybePromise<T>,
+  combine: (decisions: readonly Decision[], permits: readonly Permit[]) => MaybePromise<T>,
 ): Promise<T> {
   const asked = parts.map(async ({ semaphore, key = '' }) => semaphore.acquire(key, { maxWait: 0 }))
   const taken = await Promise.allSettled(asked)
@@ -42,11 +42,11 @@ export async function permitsFirst<T>(
   }
   try {
     await Promise.all(asked) // rejects as the first that failed
-    const refused = permits.findIndex(({ allowed }, i) => !allowed && parts[i]!.enforce !== false)
-    const decisions = refused < 0 ? await decide() : [refusalOf(parts[refused]!)]
-    if (decisions.every(({ allowed }) => allowed)) return as(decisions, permits)
+    const refusedIndex = permits.findIndex(({ allowed }, i) => !allowed && parts[i]!.enforce !== false)
+    const decisions = refusedIndex < 0 ? await decide() : [refusalOf(parts[refusedIndex]!)]
+    if (decisions.every(({ allowed }) => allowed)) return combine(decisions, permits)
     release()
-    return as(decisions, [])
+    return combine(decisions, [])
   } catch (error) {
     release()
     throw error

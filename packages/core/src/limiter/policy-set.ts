@@ -1,5 +1,5 @@
 import { checkContract } from '../values/contract.js'
-import { expected, PolicyError } from '../values/errors.js'
+import { expectedButGot, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import type { Answer, Correction, Keyspace, Report, Store } from '../stores/store.js'
@@ -85,13 +85,17 @@ export class PolicySets {
     for (let i = 0; !known && branch && Array.isArray(list) && i < list.length; i++)
       branch = branch.next.get(list[i])
     known ??= branch?.value?.deref()
-    if (known) return known
+    return known ?? this.#make(list, rule)
+  }
+
+  /** Checks a list of policies, opens its state and keeps the set of both. */
+  #make(list: readonly Policy[], rule: PolicySet['rule']): PolicySet {
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
     const keyspace = isSuspended
       ? new SuspendedKeyspace(policies, this.store, (open) => this.#open(open))
       : this.#open(policies)
-    const shapes = policies.map(({ shape }) => shape).join('\n')
+    const shapes = shapesOf(policies)
     const { limiter, enforce, nearing } = this.common
     const given = { given: policies, policies: keyspace.policies, shapes }
     const set: PolicySet = { limiter, ...given, enforce, keyspace, sets: this, nearing, rule }
@@ -101,7 +105,8 @@ export class PolicySets {
     if (rule === 'plan') this.#plans.get(numbers.join('\n'), () => set)
     const byShapes = this.#byShapes
     if (byShapes.has(shapes)) return set
-    if (byShapes.size >= this.#most) byShapes.delete([...byShapes.keys()][this.#declared]!)
+    const oldestUndeclared = [...byShapes.keys()][this.#declared]
+    if (byShapes.size >= this.#most) byShapes.delete(oldestUndeclared!)
     byShapes.set(shapes, set)
     return set
   }
@@ -187,25 +192,30 @@ const DRAINS = {
 /** Each policy takes some of the 200 local variables that Lua allows a script. */
 const MOST_POLICIES = 10
 
+/** Equal for lists that share their state. */
+export function shapesOf(policies: readonly Policy[]): string {
+  return policies.map(({ shape }) => shape).join('\n')
+}
+
 /**
  * Checks a list of policies that a limiter or a call was given: 1 to 10, made by this package or a copy that works with it.
  * Returns them, each with a name of its own.
  * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, VERSION_MISMATCH.
  */
-function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
+export function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
   if (!Array.isArray(list) || list.length === 0 || list.length > MOST_POLICIES) {
     const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies, such as [gcra({ limit: 10, window: '1s' })]`
-    throw expected(PolicyError, 'INVALID_POLICIES', bound, list)
+    throw expectedButGot(PolicyError, 'INVALID_POLICIES', bound, list)
   }
   for (const policy of list) {
     // By what it has and not instanceof: several copies of this package may meet in one process.
     if (typeof policy?.algorithm?.earliest !== 'function') {
       const bound = 'a policy must be made by gcra(), slidingLog() or the like'
-      throw expected(PolicyError, 'INVALID_POLICIES', bound, policy)
+      throw expectedButGot(PolicyError, 'INVALID_POLICIES', bound, policy)
     }
     checkContract('a policy', policy)
   }
-  return withOwnNames(list) // not frozen: in V8 each access to a frozen list is a function call
+  return withDistinctNames(list) // not frozen: in V8 each access to a frozen list is a function call
 }
 
 /**
@@ -213,7 +223,7 @@ function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
  * that are equal, such as '100-per-1m', the name of the algorithm is added, and also a number from 2 on where the name is taken.
  * @throws {PolicyError} DUPLICATE_NAME for two equal names that were given.
  */
-function withOwnNames(list: readonly Policy[]): readonly Policy[] {
+function withDistinctNames(list: readonly Policy[]): readonly Policy[] {
   const names = new Set<string>()
   for (const { name, isNamed } of list) {
     if (isNamed && names.has(name)) {

@@ -2,7 +2,7 @@ import { SENT_AGAIN, type ReservationChange, type Reserved } from '../stores/res
 import type { Reservations } from '../stores/store.js'
 import { checkCost } from '../values/cost.js'
 import { type Duration, parseDuration } from '../values/duration.js'
-import { expected, InputError, SluiceError, type StoreError } from '../values/errors.js'
+import { expectedButGot, InputError, SluiceError, type StoreError } from '../values/errors.js'
 
 /** What became of a settled reservation. */
 export interface Settlement {
@@ -24,8 +24,8 @@ export class Reservation {
   readonly #now: () => number
 
   /**
-   * The reservation that a store keeps in `reservations`; without them, as in shadow mode, it holds nothing. `now` is the store's
-   * time, as far as this process knows it.
+   * Makes the handle by which a caller settles, extends or releases the units that were reserved. `reservations` carries that
+   * out in the store; without it, as in shadow mode, nothing is held. `now` is the store's time.
    */
   constructor(reservations: Pick<Reservations, 'change'> | undefined, reserved: Reserved, now: () => number) {
     this.#reservations = reservations
@@ -128,5 +128,5 @@ export function reservedOf(key: string, id: string): Reserved {
     .map((number) => Number.parseInt(number, 36))
   const [number, decidedAt, end] = numbers as [number, number, number]
   if (numbers.length === 3 && numbers.every(Number.isSafeInteger)) return { key, id: number, decidedAt, end }
-  throw expected(InputError, 'INVALID_OPTION', 'id must be that of a reservation', id)
+  throw expectedButGot(InputError, 'INVALID_OPTION', 'id must be that of a reservation', id)
 }

@@ -28,7 +28,7 @@ export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): 
   const permits = checked(parts).filter(isPermitPart)
   for (const permit of permits) checkPermit(permit)
   const keys = parts.filter((part) => !isPermitPart(part)) as readonly ReservePart[]
-  for (const key of keys) opened(key)
+  for (const key of keys) openedPart(key)
   return permitsFirst(
     permits,
     () => reserveKeys(keys),
@@ -40,14 +40,14 @@ export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): 
 async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decision[]> {
   await Promise.all(keys.map(async ({ limiter }) => limiter[UNREAD]))
   const sentAt = performance.now()
-  const parts = keys.map(opened)
+  const parts = keys.map(openedPart)
   // Unlike a peek, a try counts refusals for a penalty. What parts of one key reserve together is tried as one.
-  const twins = parts.map((part) =>
+  const partsOfSameKey = parts.map((part) =>
     parts.filter(({ keyspace, key }) => keyspace === part.keyspace && key === part.key),
   )
   const asked = new Map<OpenedPart, Promise<Answer>>()
-  for (const all of twins) if (!asked.has(all[0]!)) asked.set(all[0]!, tryAll(all))
-  const tried = await Promise.all(twins.map(([first]) => asked.get(first!)!))
+  for (const all of partsOfSameKey) if (!asked.has(all[0]!)) asked.set(all[0]!, tryAll(all))
+  const tried = await Promise.all(partsOfSameKey.map(([first]) => asked.get(first!)!))
   const uncharged = parts.map(({ set, callerKey }, i) => new Decision(set, tried[i]!, callerKey, undefined))
   const decisions = isWholeDenied(parts, tried) ? uncharged : await reserveEach(parts, uncharged)
   const storeMs = performance.now() - sentAt
@@ -63,21 +63,21 @@ async function tryAll(twins: readonly OpenedPart[]): Promise<Answer> {
   return keyspace.decide('try', key, checkCost(sum, 'the sum of the costs of a key'), 0)
 }
 
-/** Reserves units of each part. If one is denied or fails, the others are released, and have the decisions of before. */
-async function reserveEach(parts: readonly OpenedPart[], before: readonly Decision[]) {
+/** Reserves units of each part. If one is denied or fails, the others are released, and have the `uncharged` decisions. */
+async function reserveEach(parts: readonly OpenedPart[], uncharged: readonly Decision[]) {
   const asked = parts.map(async (part) => (await part.limiter[RESERVE_PART](part, part.terms)).decision)
   const reserved = await Promise.allSettled(asked)
   const decisions = reserved.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
   if (decisions.length === parts.length && decisions.every(({ allowed }) => allowed)) return decisions
   await Promise.allSettled(decisions.map(async ({ reservation }) => reservation?.release()))
   await Promise.all(asked) // rejects as the first that failed
-  return decisions.map((decision, i) => (decision.allowed ? before[i]! : decision))
+  return decisions.map((decision, i) => (decision.allowed ? uncharged[i]! : decision))
 }
 
-type OpenedPart = ReturnType<typeof opened>
+type OpenedPart = ReturnType<typeof openedPart>
 
 /** Checks a part, and opens it: the key with the state in which it is charged, and the terms on which it reserves. */
-function opened(part: ReservePart) {
+function openedPart(part: ReservePart) {
   const { limiter, key, ...options } = part ?? {}
   checkLimiter(limiter)
   requireReserving(limiter)

@@ -1,6 +1,6 @@
 import { checkCost } from '../values/cost.js'
 import type { Duration } from '../values/duration.js'
-import { expected, InputError, PolicyError } from '../values/errors.js'
+import { expectedButGot, InputError, PolicyError } from '../values/errors.js'
 import * as option from '../values/options.js'
 import { type AcquireOptions, costOf } from './limiter-options.js'
 
@@ -44,12 +44,13 @@ export type ReserveTerms = ReturnType<typeof reserveOf>
 export function reserveOf(options = {} as ReserveOptions, declaration: option.Declaration = RESERVE) {
   const cost = costOf(options, declaration)
   const atEnd = checkCost(options.atEnd ?? 0, 'atEnd')
-  if (cost === 0) throw expected(InputError, 'INVALID_COST', 'cost of a reservation must be at least 1', cost)
+  if (cost === 0)
+    throw expectedButGot(InputError, 'INVALID_COST', 'cost of a reservation must be at least 1', cost)
   if (atEnd > cost)
-    throw expected(InputError, 'INVALID_COST', `atEnd must be at most the cost, ${cost}`, atEnd)
+    throw expectedButGot(InputError, 'INVALID_COST', `atEnd must be at most the cost, ${cost}`, atEnd)
   const about = { what: 'reserve', error: InputError }
-  const ttl = option.readOne(RESERVE.ttl, options.ttl, 'ttl', about)
-  return { cost, atEnd, ttl, maxWait: option.readOne(RESERVE.maxWait, options.maxWait, 'maxWait', about) }
+  const ttl = option.readOption(RESERVE.ttl, options.ttl, 'ttl', about)
+  return { cost, atEnd, ttl, maxWait: option.readOption(RESERVE.maxWait, options.maxWait, 'maxWait', about) }
 }
 
 /** @throws {PolicyError} INVALID_OPTION for a limiter that was made without `reservations`. */

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../stores/store.js'
 import { MOST_PARTS } from '../stores/together.js'
 import { checkContract, OPEN_PART } from '../values/contract.js'
-import { expected, InputError } from '../values/errors.js'
+import { expectedButGot, InputError } from '../values/errors.js'
 import { checkNames, type DeclarationOf, unchecked } from '../values/options.js'
 import { decideTogether, openPart, type PartOptions, TogetherCall } from './decide-together.js'
 import type { Decision } from './decision.js'
@@ -89,7 +89,7 @@ const wholeOf = (decisions: readonly Decision[]): WholeDecision => new WholeDeci
 export function checked<Part>(given: readonly Part[]): readonly Part[] {
   if (Array.isArray(given) && given.length > 0 && given.length <= MOST_PARTS) return given
   const bound = `a call on several keys takes a list of 1 to ${MOST_PARTS} parts`
-  throw expected(InputError, 'INVALID_OPTION', bound, given)
+  throw expectedButGot(InputError, 'INVALID_OPTION', bound, given)
 }
 
 type Keys = readonly PartOptions[]
@@ -102,7 +102,7 @@ export function checkPermit(part: PermitPart): void {
   checkNames(PERMIT, part, ABOUT_PART)
   if (typeof part.semaphore.acquire === 'function' && typeof part.semaphore.limitOf === 'function') return
   const what = 'semaphore of a part must be made by createSemaphore()'
-  throw expected(InputError, 'INVALID_OPTION', what, part.semaphore)
+  throw expectedButGot(InputError, 'INVALID_OPTION', what, part.semaphore)
 }
 
 /**
@@ -122,7 +122,12 @@ function openedOne(options: PartOptions, isNoted = true): LimiterPart {
  */
 export function checkLimiter(limiter: Limiter): void {
   if (typeof limiter?.[OPEN_PART] !== 'function') {
-    throw expected(InputError, 'INVALID_OPTION', 'limiter of a part must be made by createLimiter()', limiter)
+    throw expectedButGot(
+      InputError,
+      'INVALID_OPTION',
+      'limiter of a part must be made by createLimiter()',
+      limiter,
+    )
   }
   checkContract('a limiter', limiter)
 }

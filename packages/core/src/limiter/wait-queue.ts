@@ -55,19 +55,19 @@ export class WaitQueue {
    * refusals, it only peeks, and charges when a peek has found room (`charge`); its last question counts as a refusal. Rejects as
    * `turn` does; what was charged by an answer that comes after that is given back (`undo`).
    */
-  async again(set: PolicySet, { ask, undo, charge, maxWait, signal }: PatientCall): Promise<WaitEnd> {
+  async turnByAsking(set: PolicySet, { ask, undo, charge, maxWait, signal }: PatientCall): Promise<WaitEnd> {
     const start = this.store.now()
-    const most = set.enforce ? maxWait : 0 // in shadow mode no call waits
-    let asked = 0
-    let isCounted = false
-    let wasShort = false
-    const left = (): number => most - (this.store.now() - start)
+    const longestWait = set.enforce ? maxWait : 0 // in shadow mode no call waits
+    let storeTime = 0
+    let isRefusalCounted = false
+    let wasPauseShort = false
+    const waitLeft = (): number => longestWait - (this.store.now() - start)
     const answerTo = async (how: PatientAsk): Promise<Answer> => {
       const sent = this.store.now()
-      const answer = ask(how, how === 'consume' && most > 0 ? ASKS_AGAIN : undefined)
+      const answer = ask(how, how === 'consume' && longestWait > 0 ? ASKS_AGAIN : undefined)
       if ('at' in answer) return answer
       const later = await this.#answerTo(answer, how === 'peek' ? undefined : undo, signal)
-      asked += this.store.now() - sent
+      storeTime += this.store.now() - sent
       return later
     }
     /** Returns the microseconds until it asks again; 0 or less after an answer that is the last. */
@@ -75,21 +75,22 @@ export class WaitQueue {
       const { reason, at, now, nextEnd, blockedUntil } = answer
       const isBlocked = reason === 'blocked' || blockedUntil !== undefined
       if (!isDenied(answer) || reason === 'cost' || isBlocked) return 0
-      if (nextEnd !== undefined) return Math.min(wasShort ? SECOND : nextEnd - now, SECOND, left())
-      return at - now > left() ? 0 : at - now
+      if (nextEnd !== undefined) return Math.min(wasPauseShort ? SECOND : nextEnd - now, SECOND, waitLeft())
+      return at - now > waitLeft() ? 0 : at - now
     }
     for (;;) {
       signal?.throwIfAborted()
-      let how: PatientAsk = set.keyspace.penalty && (left() > 0 || isCounted) ? 'peek' : 'consume'
+      const peeksFirst: boolean = set.keyspace.penalty !== undefined && (waitLeft() > 0 || isRefusalCounted)
+      let how: PatientAsk = peeksFirst ? 'peek' : 'consume'
       let answer = await answerTo(how)
       if (how === 'peek' && !isDenied(answer)) answer = await answerTo((how = charge))
-      const isLast = how !== 'consume' && isDenied(answer) && pauseAfter(answer) <= 0
-      if (isLast && !isCounted) answer = await answerTo((how = 'consume'))
-      isCounted ||= how === 'consume'
+      const isLastDenial = how !== 'consume' && isDenied(answer) && pauseAfter(answer) <= 0
+      if (isLastDenial && !isRefusalCounted) answer = await answerTo((how = 'consume'))
+      isRefusalCounted ||= how === 'consume'
       const pause = pauseAfter(answer)
       const now = this.store.now()
-      if (pause <= 0) return { answer, waited: now - start, late: 0, asked }
-      wasShort = pause < SECOND
+      if (pause <= 0) return { answer, waited: now - start, late: 0, storeTime: storeTime }
+      wasPauseShort = pause < SECOND
       await this.#sleep(now + pause, signal)
     }
   }
@@ -114,12 +115,9 @@ export class WaitQueue {
   }
 
   /**
-   * Books a turn in the store, sleeps until it, and asks the store whether the booking still stands, unless the wait was short
-   * (TRUSTED_WAIT). If the booking is 'lost' with the key's state, or 'held' because the key is blocked or held now, the call books
-   * again for what is left of the wait. A held booking is given back before (`undo`), and so is one whose wait ends in an error.
-   * Calls of one key leave in the order of their turns: each waits for the one `before` it. A call that is denied or need not wait
-   * returns at once, and so does every call in shadow mode (`!set.enforce`). Times are microseconds; `turnAt` is the turn on the
-   * clock of this process.
+   * Books a turn in the store and waits for it. If the booking no longer stands then, the call books again for what is left of
+   * `maxWait`. A call that is denied or need not wait returns at once, and so does every call in shadow mode (`!set.enforce`). A
+   * booking whose wait ends in an error is given back. Times are microseconds.
    */
   async #bookAndWait(
     set: PolicySet,
@@ -132,7 +130,7 @@ export class WaitQueue {
     const start = this.store.now()
     let sent = start
     let left = maxWait
-    let asked = 0
+    let storeTime = 0
     for (;;) {
       const caller: BookingCaller = { gone: false }
       // Without a caller the store is not waited for beyond its deadline: in shadow mode no call waits.
@@ -140,13 +138,13 @@ export class WaitQueue {
       // If the store fails to take it back, the booking stays.
       const undo = (made: Answer): Promise<void> =>
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
-      const isHere = 'at' in booked
-      const answer = isHere ? booked : await this.#answerTo(booked, undo, signal, caller)
+      const isAnsweredAtOnce = 'at' in booked
+      const answer = isAnsweredAtOnce ? booked : await this.#answerTo(booked, undo, signal, caller)
       set.booked?.(answer)
       const received = this.store.now()
-      if (!isHere) asked += received - sent
+      if (!isAnsweredAtOnce) storeTime += received - sent
       const wait = answer.at - answer.now
-      // The time of another store is that of another clock; where none was asked, it is this process's.
+      // The instants of a store elsewhere are those of its clock; an answer that was made here has this process's.
       const turnAt =
         answer.degraded || answer.from === 'none'
           ? received + wait
@@ -155,32 +153,48 @@ export class WaitQueue {
       // A call that need not wait must not overtake those whose turns have passed unseen.
       const isNow = set.exempt || (wait <= 0 && !before && !this.#turns.isLate(received))
       if (isDenied(answer) || !set.enforce || isNow)
-        return { answer, waited: received - start, late: 0, asked }
-      const inOrder = new InOrder(answer)
-      this.#latest.set(key, inOrder)
+        return { answer, waited: received - start, late: 0, storeTime: storeTime }
+      const place = new InOrder(answer)
+      this.#latest.set(key, place)
       try {
-        await this.#sleep(turnAt, signal)
-        const { booking } = answer
-        const isTrusted = wait <= TRUSTED_WAIT || !booking
-        const [state] = await Promise.all([
-          isTrusted ? 'stands' : this.#confirm(keyspaceOf(set, answer), booking, signal),
-          before && this.#passed(before, signal),
-        ])
+        const state = await this.#waitForTurn(set, answer, turnAt, before, signal)
         if (state === 'stands') {
           const now = this.store.now()
-          return { answer, waited: now - start, late: now - turnAt, asked }
+          return { answer, waited: now - start, late: now - turnAt, storeTime: storeTime }
         }
         if (state === 'held') await undo(answer)
       } catch (error) {
         await undo(answer)
         throw error
       } finally {
-        if (this.#latest.get(key) === inOrder) this.#latest.delete(key)
-        inOrder.pass()
+        if (this.#latest.get(key) === place) this.#latest.delete(key)
+        place.pass()
       }
       sent = this.store.now()
       left = Math.max(0, maxWait - (sent - start))
     }
+  }
+
+  /**
+   * Sleeps until the instant `turnAt` of this process's clock, and until the call `before` this one on its key has passed. Returns
+   * how the booking stands then, by the store unless the wait was short: it 'stands', is 'lost' with the key's state, or is 'held'
+   * because the key is blocked or held now.
+   */
+  async #waitForTurn(
+    set: PolicySet,
+    answer: Answer,
+    turnAt: number,
+    before: InOrder | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<'stands' | 'lost' | 'held'> {
+    await this.#sleep(turnAt, signal)
+    const { booking } = answer
+    const isTrusted = answer.at - answer.now <= TRUSTED_WAIT || !booking
+    const [state] = await Promise.all([
+      isTrusted ? ('stands' as const) : this.#confirm(keyspaceOf(set, answer), booking, signal),
+      before && this.#passed(before, signal),
+    ])
+    return state
   }
 
   /**
@@ -326,7 +340,7 @@ export interface WaitEnd {
   /** From the turn to its end here. */
   readonly late: number
   /** Spent on answers of a store elsewhere. */
-  readonly asked: number
+  readonly storeTime: number
 }
 
 /** Returns the keyspace that made an answer: the failure mode's if the store did not decide, otherwise the store's own. */

@@ -1,5 +1,5 @@
 import { checkCost } from '../values/cost.js'
-import { expected, InputError } from '../values/errors.js'
+import { expectedButGot, InputError } from '../values/errors.js'
 import type { CallOutcome, Permit } from '../values/permit.js'
 import type { Decision, DecisionRecord } from './decision.js'
 import type { Reservation } from './reservation.js'
@@ -61,7 +61,7 @@ export class WholeDecision {
     const costs = typeof realCosts === 'number' ? decisions.map(() => realCosts) : realCosts
     if (!Array.isArray(costs) || costs.length !== decisions.length) {
       const what = `costs must be a number or a list of ${decisions.length}`
-      throw expected(InputError, 'INVALID_COST', what, realCosts)
+      throw expectedButGot(InputError, 'INVALID_COST', what, realCosts)
     }
     const sums = new Map<Decision, number>()
     // All are checked before the first is settled.

@@ -92,13 +92,13 @@ async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
       this.since = Math.max(this.since, at)
     },
   }
-  const all = (ask: 'try' | 'commit') =>
+  const askAll = (ask: 'try' | 'commit') =>
     parts.map(async ({ keyspace, key, cost }) => keyspace.decide(ask, key, cost, 0, caller))
-  const first = await Promise.all(all('try'))
-  if (isWholeDenied(parts, first)) return first
-  const charges = await Promise.allSettled(all('commit'))
+  const tried = await Promise.all(askAll('try'))
+  if (isWholeDenied(parts, tried)) return tried
+  const charges = await Promise.allSettled(askAll('commit'))
   const failed = charges.find((charge) => charge.status === 'rejected')
-  const answers = charges.map((charge, i) => (charge.status === 'fulfilled' ? charge.value : first[i]!))
+  const answers = charges.map((charge, i) => (charge.status === 'fulfilled' ? charge.value : tried[i]!))
   if (!failed && !isWholeDenied(parts, answers)) return answers
   caller.gone = true
   // Where that fails, the units stay charged until they leave the window or drain.
@@ -110,5 +110,5 @@ async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
     }),
   )
   if (failed) throw failed.reason
-  return answers.map((answer, i) => (isDenied(answer) ? answer : first[i]!))
+  return answers.map((answer, i) => (isDenied(answer) ? answer : tried[i]!))
 }

@@ -23,7 +23,8 @@ export class DenialCache {
   #begun = 0
 
   /**
-   * A cache without denials. `bounds` are the most keys and the longest age of a denial, in microseconds; `clock` is the store's.
+   * Makes an empty cache of denials by key. `bounds` are the most keys and the longest age of a denial, in microseconds;
+   * `clock` is the store's.
    */
   constructor(
     private readonly bounds: DenialCacheBounds,

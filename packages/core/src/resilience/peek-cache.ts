@@ -96,24 +96,32 @@ export function answerTo(
   const isBarred = (reason === 'blocked' || reason === 'held') && at > now
   const parts: number[] = []
   const used = policies.map((policy, i) => usedOf(earlier, policy, i))
+  // The places in `parts` of the policy with the latest instant, and of that with the least remaining.
   let [latest, least] = [0, 0]
   for (let i = 0; i < earlierParts.length; i += 3) {
-    const [capacity, fullAt] = [policies[i / 3]!.capacity, earlierParts[i + 2]!]
-    const isFull = earlier.now < fullAt && fullAt <= now
-    const left = isFull ? capacity : earlierParts[i + 1]!
-    if (isFull) used[i / 3] = 0
-    const passesAt = reason && cost <= earlierCost ? Math.min(earlierParts[i]!, fullAt) : fullAt
+    const { capacity } = policies[i / 3]!
+    const [earlierPassesAt, earlierLeft, fullAt] = [
+      earlierParts[i]!,
+      earlierParts[i + 1]!,
+      earlierParts[i + 2]!,
+    ]
+    const hasBecomeFull = earlier.now < fullAt && fullAt <= now
+    const left = hasBecomeFull ? capacity : earlierLeft
+    if (hasBecomeFull) used[i / 3] = 0
+    const isWaitKnown = reason && cost <= earlierCost
+    const waitEnd = isWaitKnown ? Math.min(earlierPassesAt, fullAt) : fullAt
     const fits = cost <= left && !isBarred
-    parts.push(cost > capacity ? Infinity : fits ? now : Math.max(now, passesAt), left, Math.max(now, fullAt))
-    if (parts[i]! > parts[latest]!) latest = i
+    const passesAt = cost > capacity ? Infinity : fits ? now : Math.max(now, waitEnd)
+    parts.push(passesAt, left, Math.max(now, fullAt))
+    if (passesAt > parts[latest]!) latest = i
     if (left < parts[least + 1]!) least = i
   }
   const isDenied = parts[latest]! > now
-  const why = parts[latest] === Infinity ? 'cost' : isBarred ? reason : 'limit'
+  const denialReason = parts[latest] === Infinity ? 'cost' : isBarred ? reason : 'limit'
   return {
     now,
     at: parts[latest]!,
-    reason: isDenied ? why : undefined,
+    reason: isDenied ? denialReason : undefined,
     binding: (isDenied ? latest : least) / 3,
     remaining: parts[least + 1]!,
     resetAt: Math.max(...parts.filter((_, i) => i % 3 === 2)),

@@ -67,7 +67,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** The smallest capacity of all policies: no larger cost ever fits. */
   readonly capacity: number
 
-  /** Guards `options.remote`, the state in the store. All limiters with that store share `options.channel` for their calls. */
+  /**
+   * Guards the state of one limiter in a store elsewhere (`options.remote`) against outages. All limiters with that store share
+   * `options.channel` for their calls.
+   */
   constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
     this.capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
@@ -83,15 +86,15 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /**
    * Decides a call: by a remembered denial, by the store, or by the failure mode. A call that is denied whatever the store says only
-   * asks how its key stands (`#peeked`): its cost is above the capacity, or it is a part of a call that is denied. In the modes
+   * asks how its key stands (`#answerByPeek`): its cost is above the capacity, or it is a part of a call that is denied. In the modes
    * 'throw' and 'deny' nothing but the store can let a call pass, so a booking with a `caller` may wait for it past the deadline,
    * up to `maxWait` microseconds. 'try' and 'commit' are the steps of a call on several keys, which is the `caller` of both.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    if (cost > this.capacity && ask !== 'peek') return this.#peeked(key, cost)
+    if (cost > this.capacity && ask !== 'peek') return this.#answerByPeek(key, cost)
     const known = this.known(key, cost, ask, caller)
     if (known) return known
-    if (caller?.isDenied) return this.#peeked(key, cost)
+    if (caller?.isDenied) return this.#answerByPeek(key, cost)
     const question = { kind: ask, key, cost, maxWait }
     const { mode } = this.options
     const onlyStoreAllows = mode === 'throw' || mode === 'deny'
@@ -102,7 +105,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** Decides a `consume`. Returns the answer if it is known at once; otherwise undefined, and `receiver` gets it later. */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     if (cost > this.capacity) {
-      const peeked = this.#peeked(key, cost)
+      const peeked = this.#answerByPeek(key, cost)
       return 'now' in peeked ? peeked : passTo(receiver, peeked)
     }
     const known = this.known(key, cost)
@@ -196,7 +199,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** Reserves in the store within the deadline. A reservation that is answered later is settled at 0: nobody else can settle it. */
   async #reserve(call: ReserveCall, reservations: Reservations, caller?: Caller): Promise<Answer> {
     const { key, cost } = call
-    if (cost > this.capacity) return this.#peeked(key, cost)
+    if (cost > this.capacity) return this.#answerByPeek(key, cost)
     const known = this.known(key, cost, 'consume', caller)
     if (known) return known
     const question = { kind: 'consume', key, cost, maxWait: 0, reserve: call } as const
@@ -289,7 +292,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * the key stands, by a peek at the store that was sent within the last second or is sent now. If that fails, or the store may not
    * be asked, the failure mode answers.
    */
-  #peeked(key: string, cost: number): MaybePromise<Answer> {
+  #answerByPeek(key: string, cost: number): MaybePromise<Answer> {
     const { remote, peeks } = this.options
     if (remote.answersAtOnce) return remote.decide('peek', key, cost, 0)
     let known = peeks.get(this.policies, key)

@@ -5,7 +5,7 @@ import type { Penalty } from '../stores/penalty.js'
 import type { ReservationSettings } from '../stores/reservations.js'
 import { MOST_TICKETS, type Permits, type TicketStates } from '../stores/permits.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
-import { inCommon } from '../values/contract.js'
+import { sharedInProcess } from '../values/contract.js'
 import { WeakValues } from '../values/weak-values.js'
 import { RecoveryQueue } from './booking-until-max-wait.js'
 import { Deadline } from './deadline.js'
@@ -145,7 +145,7 @@ function stateOf(name: string, policies: readonly Policy[]): string {
  * this package in one process find the same, as two states in memory would together admit twice the limit in an outage.
  */
 export function sharedStateOf(store: Store): SharedStoreState {
-  const states = inCommon('shared-store-states', () => new WeakMap<Store, SharedStoreState>())
+  const states = sharedInProcess('shared-store-states', () => new WeakMap<Store, SharedStoreState>())
   let state = states.get(store)
   if (!state) states.set(store, (state = new SharedStoreState(store)))
   return state

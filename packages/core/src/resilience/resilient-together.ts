@@ -47,6 +47,7 @@ export class ResilientTogether implements Together {
 class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
   #begun: readonly (BegunCall | undefined)[] = []
 
+  /** Makes the request that decides all `parts` of a call, one for each key, in one step of the store (`together`). */
   constructor(
     readonly parts: readonly ResilientPart[],
     readonly together: Together,

@@ -249,7 +249,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   readonly maxWait: number
   begun: BegunCall | undefined = undefined
 
-  /** A call for `request`, whose outcome `receiver` gets. A decision is about `cost` units of `key`. */
+  /**
+   * Makes a call that waits to be sent to the store: `request` sends it, `receiver` gets its outcome. A decision is about
+   * `cost` units of `key`.
+   */
   constructor(
     readonly request: StoreRequest<T>,
     readonly receiver: LateReceiver<T>,

@@ -2,7 +2,7 @@ import { checkStore } from '../limiter/limiter-options.js'
 import { deadline } from '../stores/guard-options.js'
 import type { Store } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
-import { expected, InputError, PolicyError } from '../values/errors.js'
+import { expectedButGot, InputError, PolicyError } from '../values/errors.js'
 import * as option from '../values/options.js'
 import type { AdaptiveLimit } from './adaptive-limit.js'
 
@@ -78,7 +78,7 @@ const SEMAPHORE = {
  * @throws {PolicyError} INVALID_OPTION, INVALID_LIMIT, INVALID_NAME, INVALID_DURATION, NAME_REQUIRED.
  */
 export function readSemaphoreOptions(options: SemaphoreOptions): option.Settings<typeof SEMAPHORE> {
-  const settings = option.read(SEMAPHORE, options, { what: 'createSemaphore' })
+  const settings = option.readOptions(SEMAPHORE, options, { what: 'createSemaphore' })
   if (settings.store === undefined) return settings
   if (typeof settings.limit !== 'number') {
     throw new PolicyError('INVALID_OPTION', 'an adaptive limit is of one process: leave out store')
@@ -99,8 +99,8 @@ const ACQUIRE = {
  */
 export function readAcquireOptions(options: SemaphoreAcquireOptions): option.Settings<typeof ACQUIRE> {
   if (typeof options === 'object' && options !== null) {
-    return option.read(ACQUIRE, options, { what: 'acquire', error: InputError })
+    return option.readOptions(ACQUIRE, options, { what: 'acquire', error: InputError })
   }
   const bound = "the options of a call must be an object like { maxWait: '10s' }"
-  throw expected(InputError, 'INVALID_DURATION', bound, options)
+  throw expectedButGot(InputError, 'INVALID_DURATION', bound, options)
 }

@@ -1,4 +1,4 @@
-import { expected, InputError, PolicyError } from '../values/errors.js'
+import { expectedButGot, InputError, PolicyError } from '../values/errors.js'
 import { closedError } from '../values/closing.js'
 import { type CheckedOptions, REPORTS } from '../limiter/limiter-options.js'
 import { storedKey } from '../values/key.js'
@@ -13,7 +13,7 @@ import { Renewal } from './renewal.js'
 import { SEMAPHORE_EVENTS, type SemaphoreEvents } from './semaphore-events.js'
 import { permitLimit, readAcquireOptions, readSemaphoreOptions } from './semaphore-options.js'
 import type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore-options.js'
-import { readOne } from '../values/options.js'
+import { readOption } from '../values/options.js'
 import { inThisContext } from '../values/promises.js'
 import { Waiters } from './waiters.js'
 import { nowMs } from '../values/clock.js'
@@ -60,7 +60,7 @@ export class Semaphore {
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
     if (!this.#store.local && typeof this.#store.permits !== 'function') {
-      throw expected(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
+      throw expectedButGot(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
     }
     const held = (key: string): readonly number[] => this.#renewal.held(key)
     this.#permits = this.#store.local
@@ -87,7 +87,7 @@ export class Semaphore {
     const start = this.#store.now()
     let heldSince: number | undefined
     // Reports the end of the permit once: its release or its loss, whichever is first. Before it is granted nothing is reported.
-    const ended = (type: 'released' | 'lost'): void => {
+    const reportEnd = (type: 'released' | 'lost'): void => {
       if (heldSince === undefined) return
       const heldMs = Math.ceil(nowMs() - heldSince)
       heldSince = undefined
@@ -95,9 +95,10 @@ export class Semaphore {
       this.#listeners.emit(type, { type, semaphore: this.name, key, heldMs })
     }
     // A loss is found in the context of another call, and its listeners are to be called in that of this one.
-    const run = this.#listeners.heard.lost && inThisContext()
-    const lost = (): void => (run ? run(() => ended('lost')) : ended('lost'))
-    const { ticket, waiter } = await this.#waiters.take(stored, maxWait, lost, signal)
+    const runInThisContext = this.#listeners.heard.lost && inThisContext()
+    const onLost = (): void =>
+      runInThisContext ? runInThisContext(() => reportEnd('lost')) : reportEnd('lost')
+    const { ticket, waiter } = await this.#waiters.take(stored, maxWait, onLost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
     const decidedBy = this.#store.local ? 'memory' : 'store'
     const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeMs } as const
@@ -120,7 +121,7 @@ export class Semaphore {
       // Before the permit is released, so that waiting calls are served under the new limit.
       if (change) this.#waiters.pollAll().catch(() => {})
       if (change) this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })
-      ended('released')
+      reportEnd('released')
       return this.#renewal.release(stored, ticket)
     })
   }
@@ -173,7 +174,7 @@ export class Semaphore {
    * @throws {PolicyError} INVALID_LIMIT.
    */
   resize(limit: number): void {
-    this.#limits = new KeyLimits({ initial: readOne(permitLimit, limit, 'limit', { what: 'resize' }) })
+    this.#limits = new KeyLimits({ initial: readOption(permitLimit, limit, 'limit', { what: 'resize' }) })
     this.#waiters.pollAll().catch(() => {})
   }
 
@@ -195,5 +196,5 @@ export class Semaphore {
 function refuseOptionsAsKey(key: unknown): void {
   if (typeof key !== 'object' || key === null) return
   const what = 'key must be a string, before the options: write acquire(key, { maxWait })'
-  throw expected(InputError, 'INVALID_KEY', what, key)
+  throw expectedButGot(InputError, 'INVALID_KEY', what, key)
 }

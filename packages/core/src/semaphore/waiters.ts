@@ -108,11 +108,11 @@ export class Waiters {
    * (`wasReached`), it rejects with the latest failure.
    */
   #boundWait(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
-    const runOut = (): void =>
+    const endInTime = (): void =>
       void waiter
         .giveUp(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
         .catch(() => {})
-    const timer = maxWaitMs > 0 ? setTimer(runOut, maxWaitMs) : undefined
+    const timer = maxWaitMs > 0 ? setTimer(endInTime, maxWaitMs) : undefined
     const stopListening = signal && onAbort(signal, () => void waiter.giveUp(signal.reason).catch(() => {}))
     const { closed } = this.store
     const stopWatching = closed && onAbort(closed, () => void waiter.giveUp(storeClosed()).catch(() => {}))

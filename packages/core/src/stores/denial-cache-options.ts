@@ -1,5 +1,5 @@
 import type { Duration } from '../values/duration.js'
-import { custom, type DeclarationOf, duration, read, REFUSED, whole } from '../values/options.js'
+import { custom, type DeclarationOf, duration, readOptions, REFUSED, whole } from '../values/options.js'
 import type { DenialCacheBounds } from './store.js'
 
 /** Bounds of the cache of denials of a store in another process. */
@@ -39,6 +39,9 @@ function parsed(value: unknown): DenialCacheBounds | undefined | typeof REFUSED 
  * @throws {PolicyError} for a bound that is not valid.
  */
 function boundsOf(given: DenialCacheOptions): DenialCacheBounds {
-  const { maxAge, maxKeys } = read(DENIAL_CACHE, given, { what: 'denialCache', prefix: 'denialCache.' })
+  const { maxAge, maxKeys } = readOptions(DENIAL_CACHE, given, {
+    what: 'denialCache',
+    prefix: 'denialCache.',
+  })
   return { maxAge: maxAge * 1000, maxKeys }
 }

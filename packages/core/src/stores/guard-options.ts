@@ -70,7 +70,7 @@ const onStoreError = option.custom(`${MODES.accepts}, or { mode: 'local', share 
  */
 function failureSettings(value: unknown, name: string): FailureSettings | typeof option.REFUSED {
   if (typeof value === 'object' && value !== null) {
-    return option.read(LOCAL, value, { what: name, prefix: `${name}.` })
+    return option.readOptions(LOCAL, value, { what: name, prefix: `${name}.` })
   }
   const mode = MODES.parse(value, name)
   return mode === option.REFUSED ? option.REFUSED : { mode, share: 1 }

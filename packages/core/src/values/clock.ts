@@ -52,15 +52,15 @@ export function systemClock(): Clock {
    * not move this clock. It does not warn if the clock was made when `performance` was a fake, nor of this project's own fake clock.
    * Returns how many reads pass until the next check.
    */
-  const look = (): number => {
+  const checkForFakes = (): number => {
     startUs ??= (Date.now() - monotonic.now()) * 1000
     const isFaked = Date !== DATE || performance !== PERFORMANCE
     if (isFaked && monotonic === PERFORMANCE && !TIME.test) warnProcessOnce('CLOCK_FAKED', FAKED)
     return READS
   }
-  let reads = 0
+  let readsUntilCheck = 0
   return () => {
-    if (reads-- === 0) reads = look()
+    if (readsUntilCheck-- === 0) readsUntilCheck = checkForFakes()
     return startUs + (TIME.test ?? monotonic).now() * 1000
   }
 }

@@ -57,7 +57,7 @@ export function checkContract(what: string, part: { readonly [CONTRACT]?: number
  * Returns the value `name` that all copies of this package in the process share, if they have the same contract number. The first
  * that asks has it made by `make`.
  */
-export function inCommon<T>(name: string, make: () => T): T {
+export function sharedInProcess<T>(name: string, make: () => T): T {
   const all = globalThis as unknown as Record<symbol, T | undefined>
   return (all[Symbol.for(`sluice.${name}.${CONTRACT_NUMBER}`)] ??= make())
 }

@@ -1,4 +1,4 @@
-import { expected, InputError } from './errors.js'
+import { expectedButGot, InputError } from './errors.js'
 
 /**
  * `'250ms' | '10s' | '1m' | '1h' | '1d'`, or a whole number of milliseconds. The type accepts any string, because
@@ -33,7 +33,7 @@ export function parseDuration(value: Duration, what: string, bounds: DurationBou
   const { least = 1, most = YEAR_MS } = bounds
   const ms = millisecondsOf(value)
   if (Number.isInteger(ms) && ms >= least && ms <= most) return ms
-  throw expected(
+  throw expectedButGot(
     InputError,
     'INVALID_DURATION',
     `${what} must be ${durationsFrom(least, most)}`,

@@ -155,7 +155,7 @@ export function codeOf(failure: StoreFailure): StoreErrorCode {
  * Makes an error of the class `Kind` with this code, whose message is `what` was expected, followed by the `value` that came, and
  * by what to write `instead`.
  */
-export function expected<Code extends SluiceErrorCode>(
+export function expectedButGot<Code extends SluiceErrorCode>(
   Kind: new (code: Code, message: string) => SluiceError,
   code: NoInfer<Code>,
   what: string,

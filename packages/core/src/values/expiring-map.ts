@@ -1,4 +1,4 @@
-import { ownText } from './key.js'
+import { copiedText } from './key.js'
 
 /**
  * A bounded map of short-lived entries. An entry is kept for at least `life`, unless more than half of `most` are added
@@ -39,7 +39,7 @@ export class ExpiringMap<V> {
       this.#young = new Map()
       this.#youngSince = now
     }
-    this.#young.set(ownText(key), value)
+    this.#young.set(copiedText(key), value)
     this.isUsed = true
   }
 

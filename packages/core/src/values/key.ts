@@ -1,4 +1,4 @@
-import { expected, InputError } from './errors.js'
+import { expectedButGot, InputError } from './errors.js'
 import { sha256 } from './sha256.js'
 
 /** Longest key that is stored unchanged, in UTF-16 units. */
@@ -21,7 +21,7 @@ export function storedKey(key: string): string {
  * Returns an equal text with memory of its own, for a key that enters a map. V8 keeps a text that was cut out of a longer one,
  * such as a header, as a reference to the whole, which the map would keep alive. A look-up needs no copy.
  */
-export function ownText(text: string): string {
+export function copiedText(text: string): string {
   // Of the ways to copy a text this one leaves no second object behind.
   return text.length < SHORTEST_CUT ? text : [text[0], text.slice(1)].join('')
 }
@@ -36,7 +36,7 @@ const SHORTEST_CUT = 13
  * @throws {InputError} INVALID_KEY.
  */
 function unusualKey(key: string): string {
-  if (typeof key !== 'string') throw expected(InputError, 'INVALID_KEY', 'key must be a string', key)
+  if (typeof key !== 'string') throw expectedButGot(InputError, 'INVALID_KEY', 'key must be a string', key)
   if (key.length > LONGEST) {
     throw new InputError('INVALID_KEY', `key must be at most ${LONGEST} UTF-16 units long, got ${key.length}`)
   }

@@ -1,10 +1,10 @@
 import type { Clock } from './clock.js'
 import { type Duration, durationsFrom, meantBy, millisecondsOf } from './duration.js'
-import { expected, PolicyError, type SluiceError, type SluiceErrorCode } from './errors.js'
+import { expectedButGot, PolicyError, type SluiceError, type SluiceErrorCode } from './errors.js'
 
 /*
  * The one language of options. Each object of options has one declaration, which gives every name, its bounds, its default and
- * its messages; `read` checks an object by it and returns the settings. A name that is not declared is an error, because an
+ * its messages; `readOptions` checks an object by it and returns the settings. A name that is not declared is an error, because an
  * option that was ignored would change what calls do. An option that is undefined counts as left out.
  */
 
@@ -67,11 +67,11 @@ export type ErrorClass = new (code: never, message: string) => SluiceError
  * it, or its default if it is left out. `about` has the words of messages.
  * @throws PolicyError, or `about.error`: INVALID_OPTION, or the option's own code.
  */
-export function read<D extends Declaration>(declaration: D, given: object, about: About): Settings<D> {
+export function readOptions<D extends Declaration>(declaration: D, given: object, about: About): Settings<D> {
   checkNames(declaration, given, about)
   const settings: Record<string, unknown> = {}
   for (const [name, declared] of Object.entries(declaration)) {
-    settings[name] = readOne(declared, (given as Record<string, unknown>)[name], name, about)
+    settings[name] = readOption(declared, (given as Record<string, unknown>)[name], name, about)
   }
   return settings as Settings<D>
 }
@@ -79,9 +79,9 @@ export function read<D extends Declaration>(declaration: D, given: object, about
 /**
  * Checks the value of one option, `name`, by its declaration and returns the setting; the option's default if the value is
  * undefined and need not be given. The message names the option behind `about.prefix`.
- * @throws as `read`.
+ * @throws as `readOptions`.
  */
-export function readOne<Setting>(
+export function readOption<Setting>(
   declared: Option<Setting>,
   value: unknown,
   name: string,
@@ -93,18 +93,18 @@ export function readOne<Setting>(
   if (setting !== REFUSED) return setting
   const { accepts, domain } = declared
   const instead = domain && 'least' in domain ? meantBy(value, domain.isDuration) : ''
-  throw expected(anyCode(error), code, `${prefix}${name} must be ${accepts}`, value, instead)
+  throw expectedButGot(anyCode(error), code, `${prefix}${name} must be ${accepts}`, value, instead)
 }
 
 /**
  * Checks that `given` is an object of options and has no option that is not declared; values are not checked. An option that is
  * undefined counts as left out, and inherited ones are not options.
- * @throws as `read`.
+ * @throws as `readOptions`.
  */
 export function checkNames(declaration: Declaration, given: object, about: About): void {
   const { what, error = PolicyError, code = 'INVALID_OPTION' } = about
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw expected(anyCode(error), code, `${what} takes an object of options`, given)
+    throw expectedButGot(anyCode(error), code, `${what} takes an object of options`, given)
   }
   // Faster than over Object.keys, which makes a list.
   for (const name in given) {
@@ -272,7 +272,7 @@ export const clock = func<Clock>('that returns microseconds')
  */
 export function nested<D extends Declaration>(declaration: D): Option<Settings<D> | undefined> {
   return custom('an object of options', (value, name) =>
-    read(declaration, value as object, { what: name, prefix: `${name}.` }),
+    readOptions(declaration, value as object, { what: name, prefix: `${name}.` }),
   )
 }
 

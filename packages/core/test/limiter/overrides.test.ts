@@ -332,6 +332,14 @@ describe('the numbers of an override', () => {
     expect((await limiter.consume('b', { policies: plan })).allowed).toBe(true)
   })
 
+  it('take the list of an override for no plan under which other keys are called', async () => {
+    const limiter = open({ policies: [fixedWindow({ limit: 100, window: '1h' })] })
+    const numbers = { until: '1h', ...WHO } as const
+    await limiter.override('b', { ...numbers, policies: [fixedWindow({ limit: 3, window: '1h' })] })
+    await limiter.consume('a', { cost: 5 })
+    expect(await limiter.override('a', { ...numbers, factor: 0.5 })).toMatchObject({ factor: 0.5 })
+  })
+
   it.each([
     ['declared', (small: Policy) => ({ tiers: [[small]] })],
     ['brought by a call', () => ({})],

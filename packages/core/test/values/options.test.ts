@@ -10,7 +10,7 @@ import {
   tokenBucket,
 } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { type About, duration, func, oneOf, read, required, whole } from '../../src/values/options.js'
+import { type About, duration, func, oneOf, readOptions, required, whole } from '../../src/values/options.js'
 
 const minute = { limit: 10, window: '1m' } as const
 const policies = [gcra(minute)]
@@ -104,13 +104,13 @@ describe('a declaration', () => {
   }
 
   it('gives the default of what is left out, and durations in milliseconds', () => {
-    expect(read(declaration, { life: '1m' }, about)).toEqual({
+    expect(readOptions(declaration, { life: '1m' }, about)).toEqual({
       size: 5,
       life: 60_000,
       kind: 'a',
       act: undefined,
     })
-    expect(read(declaration, { life: 7, size: 10, kind: 'b' }, about)).toMatchObject({
+    expect(readOptions(declaration, { life: 7, size: 10, kind: 'b' }, about)).toMatchObject({
       size: 10,
       life: 7,
       kind: 'b',
@@ -132,13 +132,13 @@ describe('a declaration', () => {
     [[], 'INVALID_OPTION', 'make takes an object of options, got an array of 0'],
   ])('refuses %j', (given, code, message) => {
     const expected = typeof message === 'string' ? message : expect.stringMatching(message)
-    expect(() => read(declaration, given as object, about)).toThrow(
+    expect(() => readOptions(declaration, given as object, about)).toThrow(
       expect.objectContaining({ code, message: expected }),
     )
   })
 
   it('throws everything under one code where it is given', () => {
-    const make = () => read(declaration, { life: '2h' }, { ...about, code: 'INVALID_PENALTY' })
+    const make = () => readOptions(declaration, { life: '2h' }, { ...about, code: 'INVALID_PENALTY' })
     expect(make).toThrow(expect.objectContaining({ code: 'INVALID_PENALTY' }))
   })
 })

@@ -8,7 +8,7 @@ import {
   operationOf,
   type OpenStore,
   type Options,
-  seen,
+  comparable,
   Session,
   type Shape,
   starts,
@@ -158,7 +158,7 @@ async function expectUnchanged({ scenario, session, caller, twin, lost }: Played
   }
   for (const cost of [1, Math.min(capacity, MOST_COST)]) {
     const [answer, twinAnswer] = [await caller.peek(cost), await twin.peek(cost)]
-    deepStrictEqual(seen(answer), seen(twinAnswer), `${scenario.shape.title} is not as its twin`)
+    deepStrictEqual(comparable(answer), comparable(twinAnswer), `${scenario.shape.title} is not as its twin`)
     if (answer.at !== Infinity) session.now = answer.at
   }
   return lost.length

@@ -2,8 +2,8 @@ import type { Decision, Store } from '@sluice/core'
 import {
   type DeclarationOf,
   Listeners,
-  ownText,
-  read,
+  copiedText,
+  readOptions,
   storedKey,
   unchecked,
   warningOnce,
@@ -62,57 +62,71 @@ export interface Denials {
  * denials.on('denied', ({ id, limiter, key }) => console.log(id, limiter, key))
  */
 export function keepDenials(options: KeepDenialsOptions): Denials {
-  const { secret, hashKeys, fleet } = read(KEEP_DENIALS, options, { what: 'keepDenials' })
+  const { secret, hashKeys, fleet } = readOptions(KEEP_DENIALS, options, { what: 'keepDenials' })
   denialId(secret, { limiter: '', storedKey: '', at: 0 }) // a secret that is too short is refused now
   const hash = keyHashOf(hashKeys)
-  /** By limiter and stored key; the one denied longest ago comes first. */
-  const kept = new Map<string, Denial>()
+  const withHashedKey = (denial: Denial): Denial => ({ ...denial, key: hash(denial.key) })
+  const lastDenials = new LastDenials(secret)
   const listeners = new Listeners<{ denied: DeniedEvent }>(['denied'], warningOnce('keepDenials'))
-  const list = (most = MOST_KEYS): readonly Denial[] =>
-    [...kept.values()].slice(-most).toReversed().map(shown)
+  const list = (most = MOST_KEYS): readonly Denial[] => lastDenials.newest(most).map(withHashedKey)
   // Denials are of many limiters: this stands in for one.
   const limiter = { name: 'keepDenials', isClosed: false, warn: warnProcessOnce }
   const unshare = fleet && share(fleet, { limiter, hash, denials: list })
-  return {
-    keep,
-    idOf: (decision) => denialOf(placeOf(decision), decision).id,
-    list: () => list(),
-    on: (event, listener) => listeners.on(event, listener),
-    stop: () => unshare?.(),
-  }
-
-  /** Keeps a denial as the newest, in place of the last one of its key, and reports it. Returns its id, also of an allowed call. */
-  function keep(decision: Decision): string {
+  const keep = (decision: Decision): string => {
     const place = placeOf(decision)
-    const denial = denialOf(place, decision)
+    const denial = lastDenials.denialOf(place, decision)
     if (decision.allowed) return denial.id
-    // Deleted first, so that it becomes the newest of the map.
-    if (!kept.delete(place) && kept.size >= MOST_KEYS) kept.delete(kept.keys().next().value!)
-    kept.set(place, denial)
+    lastDenials.keep(place, denial)
     try {
-      if (listeners.heard.denied) listeners.emit('denied', { type: 'denied', ...shown(denial) })
+      if (listeners.heard.denied) listeners.emit('denied', { type: 'denied', ...withHashedKey(denial) })
     } catch (error) {
       listeners.failed('denied', error) // hashKeys has thrown, which does not change the answer
     }
     return denial.id
   }
+  return {
+    keep,
+    idOf: (decision) => lastDenials.denialOf(placeOf(decision), decision).id,
+    list: () => list(),
+    on: (event, listener) => listeners.on(event, listener),
+    stop: () => unshare?.(),
+  }
+}
+
+/** The last denial of each of 1,000 keys. */
+class LastDenials {
+  /** By limiter and stored key; the one denied longest ago comes first. */
+  readonly #byPlace = new Map<string, Denial>()
+
+  constructor(readonly secret: string) {}
 
   /** The denial that a decision is. Its id is that of the last denial of its key, if that is of today: a hash is saved then. */
-  function denialOf(place: string, { limiter, policy, reason, retryAfterMs }: Decision): Denial {
-    const [last, at, key] = [kept.get(place), Date.now(), place.slice(limiter.length + 1)]
+  denialOf(place: string, { limiter, policy, reason, retryAfterMs }: Decision): Denial {
+    const key = place.slice(limiter.length + 1)
+    const at = Date.now()
+    const last = this.#byPlace.get(place)
     const isOfToday = last && dayOf(last.at) === dayOf(at)
-    const id = isOfToday ? last.id : denialId(secret, { limiter, storedKey: key, at })
+    const id = isOfToday ? last.id : denialId(this.secret, { limiter, storedKey: key, at })
     return { id, limiter, policy, key, reason: String(reason), retryAfterMs, at }
   }
 
-  function shown(denial: Denial): Denial {
-    return { ...denial, key: hash(denial.key) }
+  /** Keeps a denial as the newest, in place of the last one of its key. */
+  keep(place: string, denial: Denial): void {
+    const denials = this.#byPlace
+    // Deleted first, so that it becomes the newest of the map.
+    const hadLast = denials.delete(place)
+    if (!hadLast && denials.size >= MOST_KEYS) denials.delete(denials.keys().next().value!)
+    denials.set(place, denial)
+  }
+
+  newest(most: number): readonly Denial[] {
+    return [...this.#byPlace.values()].slice(-most).toReversed()
   }
 }
 
 /** A text of its own for each key of each limiter, whose names have no line breaks. */
 function placeOf({ limiter, key }: Decision): string {
-  return ownText(`${limiter}\n${storedKey(key)}`)
+  return copiedText(`${limiter}\n${storedKey(key)}`)
 }
 
 const MOST_KEYS = 1000

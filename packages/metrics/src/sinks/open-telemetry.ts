@@ -47,7 +47,7 @@ export function openTelemetrySink(meter: MeterLike): Sink {
     if (kind === 'histogram') continue
     const made = meter[CREATE[kind]](instrument.name, optionsOf(instrument))
     instruments.push(made)
-    if ('add' in made) counters.push(growth(made, sources, id, kind))
+    if ('add' in made) counters.push(growthAdder(made, sources, id, kind))
     else
       made.addCallback((result) => {
         // With one of the gauges: the SDK calls all callbacks before it reads any instrument.
@@ -73,28 +73,28 @@ const RECORDS_NOTHING =
  * last call; at the first, its value. A series of the kind 'counter' never falls: if it is gone, nothing is added, and if it is below
  * its former value, it has begun anew, from 0. A series of another kind that is gone falls to 0.
  */
-function growth(
+function growthAdder(
   counter: CounterLike,
   sources: Sink['sources'],
   id: InstrumentId,
   kind: Instrument['kind'],
 ): () => void {
-  let last = new Map<string, readonly [value: number, attributes: Attributes]>()
+  let lastValues = new Map<string, readonly [value: number, attributes: Attributes]>()
   return () => {
-    const current: typeof last = new Map()
+    const currentValues: typeof lastValues = new Map()
     readAll(sources, id, (value, attributes) => {
       const series = JSON.stringify(attributes)
-      current.set(series, [value + (current.get(series)?.[0] ?? 0), attributes])
+      currentValues.set(series, [value + (currentValues.get(series)?.[0] ?? 0), attributes])
     })
     // A queue or store that is observed no more has nothing that waits or is kept.
-    for (const [series, [value, attributes]] of last)
-      if (!current.has(series)) current.set(series, [kind === 'counter' ? value : 0, attributes])
-    for (const [series, [value, attributes]] of current) {
-      const lastValue = last.get(series)?.[0]
+    for (const [series, [value, attributes]] of lastValues)
+      if (!currentValues.has(series)) currentValues.set(series, [kind === 'counter' ? value : 0, attributes])
+    for (const [series, [value, attributes]] of currentValues) {
+      const lastValue = lastValues.get(series)?.[0]
       const hasBegunAnew = kind === 'counter' && lastValue !== undefined && value < lastValue
       if (value !== lastValue) counter.add(hasBegunAnew ? value : value - (lastValue ?? 0), attributes)
     }
-    last = current
+    lastValues = currentValues
   }
 }
 

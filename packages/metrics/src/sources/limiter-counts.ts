@@ -67,7 +67,7 @@ export class LimiterCounts implements Source {
     const read = READ[instrument]
     if (read) for (const counts of this.#counts) counts[read](observe)
     else if (instrument === 'tags') this.#readTags(observe)
-    else this.state.read(instrument, observe)
+    else this.state.report(instrument, observe)
   }
 
   /** Reports how many decisions of each tag, the text that the user's function makes of a key, had each result. */

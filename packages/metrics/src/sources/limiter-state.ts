@@ -53,7 +53,7 @@ export class LimiterState {
    * Reports the value of an instrument for all open limiters of this name together, and forgets limiters that are closed.
    * `storeAvailable` is 1 only if the store is available to each of the limiters, and is left out while none has a store elsewhere.
    */
-  read(instrument: InstrumentId, observe: Observe): void {
+  report(instrument: InstrumentId, observe: Observe): void {
     const limiters = { limiter: this.name }
     for (const limiter of this.#open) if (limiter.isClosed) this.#forget(limiter)
     if (instrument === 'evicted') observe(this.#evicted, limiters)

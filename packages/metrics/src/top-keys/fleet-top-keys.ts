@@ -1,11 +1,11 @@
 import { type Duration, PolicyError, type Store, StoreError } from '@sluice/core'
-import { duration, read } from '@sluice/core/internal'
+import { duration, readOptions } from '@sluice/core/internal'
 import { summed, type DecisionCount } from './decision-counts.js'
 import { type PostedLimit, postsOf, type ReadPosts } from './post.js'
 import { boardOf } from './posting.js'
 import { scaled } from './sampling.js'
 import { type KeyCount, sorted } from './space-saving.js'
-import { merge } from './summary.js'
+import { mergeSummaries } from './summary.js'
 
 /** The counts of a limiter in all processes of a fleet, each over the window of its `topKeys`. */
 export interface FleetTopKeys {
@@ -47,7 +47,7 @@ export async function fleetTopKeys(
   if (typeof limiter !== 'string') {
     throw new PolicyError('INVALID_OPTION', "fleetTopKeys takes a store and a limiter's name")
   }
-  const { deadline } = read(FLEET_TOP_KEYS, options, { what: 'fleetTopKeys' })
+  const { deadline } = readOptions(FLEET_TOP_KEYS, options, { what: 'fleetTopKeys' })
   const processes = await postsIn(store, deadline)
   const postsByProcess = processes.map((process) => process.posts.filter((post) => post.limiter === limiter))
   const posts = postsByProcess.flat()
@@ -56,7 +56,7 @@ export async function fleetTopKeys(
   /** The heaviest keys of the whole fleet, by denied calls or by sampled calls: the lists of all processes merged into one. */
   const merged = (which: 'denied' | 'sampled'): readonly KeyCount[] => {
     const summaries = posts.map((post) => post[which])
-    return merge(summaries, size).keys
+    return mergeSummaries(summaries, size).keys
   }
   return {
     processes: postsByProcess.filter((ofProcess) => ofProcess.length > 0).length,

@@ -5,7 +5,7 @@ import { hashed, type KeyHash } from './key-hash.js'
 import type { Post } from './post.js'
 import { Sampling } from './sampling.js'
 import { SpaceSaving } from './space-saving.js'
-import { merge, type Summary, summaryOf } from './summary.js'
+import { mergeSummaries, type Summary, summaryOf } from './summary.js'
 
 /** The counts of one limiter: the keys of its denials, the keys of a sample of its calls, and if shared its decisions. */
 export class KeyCounts {
@@ -93,7 +93,7 @@ export class Generations {
 
   /** The heaviest keys of both generations together, at most `size` of them, with their counts and possible errors. */
   summary(): Summary {
-    return merge([this.#previous, summaryOf(this.#current)], this.size)
+    return mergeSummaries([this.#previous, summaryOf(this.#current)], this.size)
   }
 }
 

@@ -1,4 +1,4 @@
-import { ownText } from '@sluice/core/internal'
+import { copiedText } from '@sluice/core/internal'
 
 /**
  * The heaviest keys of a stream in bounded space: space-saving (Metwally, Agrawal, El Abbadi: Efficient Computation of
@@ -58,7 +58,7 @@ export class SpaceSaving {
 
   /** Takes up a new key with the count 1. It is copied, because a text cut out of another keeps that in memory. */
   #insert(newKey: string): void {
-    const key = ownText(newKey)
+    const key = copiedText(newKey)
     this.#held++
     const bucket = this.#bucketFor(1, undefined)
     this.#entries.set(key, this.#link({ key, error: 0, bucket, before: undefined, after: undefined }))
@@ -70,7 +70,7 @@ export class SpaceSaving {
    * another key: such keys are removed together when the map has more than 8 times as many keys as there are places.
    */
   #replace(newKey: string): void {
-    const key = ownText(newKey)
+    const key = copiedText(newKey)
     const entry = this.#least!.first!
     entry.key = key
     entry.error = entry.bucket.count

@@ -26,7 +26,7 @@ export function summaryOf(counts: SpaceSaving): Summary {
  * most as often as all `missed` and the cut together, which is at most total / size and becomes `missed` of the merged summary
  * (Agarwal, Cormode and others: Mergeable Summaries, 2012).
  */
-export function merge(summaries: readonly Summary[], size: number): Summary {
+export function mergeSummaries(summaries: readonly Summary[], size: number): Summary {
   const merged = new Map<string, { upper: number; lower: number; rank: number }>()
   const total = summaries.reduce((sum, summary) => sum + summary.total, 0)
   const missed = summaries.reduce((sum, summary) => sum + summary.missed, 0)

@@ -4,7 +4,7 @@ import {
   type DeclarationOf,
   type DecisionCounter,
   duration,
-  read,
+  readOptions,
   type Settings,
   unchecked,
   whole,
@@ -77,18 +77,22 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
   if (typeof limiter?.consume !== 'function' || typeof limiter.on !== 'function') {
     throw new PolicyError('INVALID_OPTION', 'topKeys takes a limiter that createLimiter() made')
   }
-  const known = COUNTED.get(limiter)
+  const known = LISTS_OF_LIMITERS.get(limiter)
   const isByDefaults = Object.keys(options ?? {}).length === 0
-  if (known && (!IMPLIED.has(limiter) || isByDefaults)) {
-    IMPLIED.delete(limiter)
+  if (known && (!BEGUN_BY_OBSERVE.has(limiter) || isByDefaults)) {
+    BEGUN_BY_OBSERVE.delete(limiter)
     return known
   }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
-  const settings = read(TOP_KEYS, options, { what: 'topKeys' })
+  const settings = readOptions(TOP_KEYS, options, { what: 'topKeys' })
   const canTakeOver = settings.size === DEFAULTS.size && settings.window === DEFAULTS.window
-  const counted = beginCounting(limiter, settings, canTakeOver ? IMPLIED.get(limiter)?.counts : undefined)
+  const counted = beginCounting(
+    limiter,
+    settings,
+    canTakeOver ? BEGUN_BY_OBSERVE.get(limiter)?.counts : undefined,
+  )
   known?.stop()
-  COUNTED.set(limiter, counted)
+  LISTS_OF_LIMITERS.set(limiter, counted)
   return counted
 }
 
@@ -98,14 +102,15 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
  * last observer of a limiter ends the counting, unless `topKeys` was called for the limiter.
  */
 export function countKeys(limiter: Limiter): () => void {
-  if (COUNTED.has(limiter) && !IMPLIED.has(limiter)) return () => {}
-  const implied = IMPLIED.get(limiter) ?? { counts: new KeyCounts(DEFAULTS.size), observers: 0 }
+  if (LISTS_OF_LIMITERS.has(limiter) && !BEGUN_BY_OBSERVE.has(limiter)) return () => {}
+  const implied = BEGUN_BY_OBSERVE.get(limiter) ?? { counts: new KeyCounts(DEFAULTS.size), observers: 0 }
   if (implied.observers++ === 0) {
-    COUNTED.set(limiter, beginCounting(limiter, DEFAULTS, implied.counts))
-    IMPLIED.set(limiter, implied)
+    LISTS_OF_LIMITERS.set(limiter, beginCounting(limiter, DEFAULTS, implied.counts))
+    BEGUN_BY_OBSERVE.set(limiter, implied)
   }
   return () => {
-    if (--implied.observers === 0 && IMPLIED.get(limiter) === implied) COUNTED.get(limiter)!.stop()
+    if (--implied.observers === 0 && BEGUN_BY_OBSERVE.get(limiter) === implied)
+      LISTS_OF_LIMITERS.get(limiter)!.stop()
   }
 }
 
@@ -138,8 +143,8 @@ function beginCounting(
     end()
     unshare?.()
     clearInterval(timer)
-    COUNTED.delete(limiter)
-    IMPLIED.delete(limiter)
+    LISTS_OF_LIMITERS.delete(limiter)
+    BEGUN_BY_OBSERVE.delete(limiter)
   }
 }
 
@@ -152,13 +157,13 @@ function startGenerations(counts: KeyCounts, windowMs: number, limiter: WeakRef<
     counts.beginGeneration()
     const alive = limiter.deref()
     if (!alive) clearInterval(timer)
-    else if (alive.isClosed) COUNTED.get(alive)?.stop()
+    else if (alive.isClosed) LISTS_OF_LIMITERS.get(alive)?.stop()
   }, windowMs / 2)
   timer.unref?.()
   return timer
 }
 
-const COUNTED = new WeakMap<Limiter, TopKeys>()
+const LISTS_OF_LIMITERS = new WeakMap<Limiter, TopKeys>()
 /** The counts that `observe` has begun, and how many observe the limiter, until `topKeys` is called for it. */
-const IMPLIED = new WeakMap<Limiter, { readonly counts: KeyCounts; observers: number }>()
-const DEFAULTS = read(TOP_KEYS, {}, { what: 'topKeys' })
+const BEGUN_BY_OBSERVE = new WeakMap<Limiter, { readonly counts: KeyCounts; observers: number }>()
+const DEFAULTS = readOptions(TOP_KEYS, {}, { what: 'topKeys' })

@@ -1,5 +1,5 @@
 import { type AdaptiveLimit, type Duration, type FollowedLimit, PolicyError } from '@sluice/core'
-import { duration, number, read, required, whole } from '@sluice/core/internal'
+import { duration, number, readOptions, required, whole } from '@sluice/core/internal'
 import type { AdaptiveOptions } from './ceiling.js'
 import { AdaptiveConcurrency } from './concurrency.js'
 import { AdaptiveRates } from './rate.js'
@@ -23,7 +23,7 @@ export interface AdaptiveRateOptions extends AdaptiveOptions {
  * @throws {PolicyError} INVALID_LIMIT, INVALID_OPTION.
  */
 export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
-  const bounds = checkedOrder(read(CONCURRENCY, options, { what: 'adaptive' }))
+  const bounds = checkedOrder(readOptions(CONCURRENCY, options, { what: 'adaptive' }))
   const follow = (): FollowedLimit => new AdaptiveConcurrency(bounds, fleetTime)
   // Less than `bounds.initial` at first, while the latency at few calls at once is measured.
   return { initial: follow().limit, follow }
@@ -37,7 +37,7 @@ export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
 export function adaptiveRates(options: AdaptiveRateOptions, name: string): AdaptiveRates {
   const known = ratesByOptions.get(options)
   if (known) return known
-  const { window: windowMs, ...bounds } = read(RATE, options, { what: name, prefix: `${name}.` })
+  const { window: windowMs, ...bounds } = readOptions(RATE, options, { what: name, prefix: `${name}.` })
   const rates = new AdaptiveRates(checkedOrder(bounds), windowMs, fleetTime)
   ratesByOptions.set(options, rates)
   return rates

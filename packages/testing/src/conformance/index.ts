@@ -2,7 +2,7 @@
 export { expectModelled, type Scenario, scenarios } from './comparison.js'
 export { type Operation, operationOf } from './operation.js'
 export { conformance, type ConformanceOptions } from './kit.js'
-export { seen } from './law.js'
+export { comparable } from './law.js'
 export { expectInLine, permitSteps } from './line.js'
 export { drift, drainsContinuously, RATES } from './laws/drifting.js'
 export { tiers } from './numbers.js'

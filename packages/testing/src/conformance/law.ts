@@ -61,7 +61,7 @@ export function law<T extends Pick<Past, 'start'>>(
 type Given<T> = T & { readonly session: Session; readonly policy: Policy }
 
 /**
- * Returns two functions that declare laws about keys of one policy: `ofKey` about one key, `ofTwins` about two. In each run the
+ * Returns two functions that declare laws about keys of one policy: `lawOfKey` about one key, `lawOfTwins` about two. In each run the
  * keys are new and get the calls of a drawn past (`steps`) first; then the law is checked with the callers of the keys, and with
  * all that was drawn as `given`.
  */
@@ -79,7 +79,7 @@ export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<
 
   return {
     /** Declares a law about one key. `check` gets its caller, with the past behind it, and throws where the law is broken. */
-    ofKey(name: string, check: (caller: Caller, given: Given<T>) => Promise<void>): void {
+    lawOfKey(name: string, check: (caller: Caller, given: Given<T>) => Promise<void>): void {
       law(subject, name, drawn, async (session, value) => {
         const { callers, given } = await keysOf(1, session, value)
         await check(callers[0]!, given)
@@ -89,7 +89,7 @@ export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<
      * Declares a law about two keys with the same past. `check` does to one of them what must leave no trace, or to both in
      * different ways what must come to the same: afterwards both must give the same answers, now and later.
      */
-    ofTwins(name: string, check: (one: Caller, other: Caller, given: Given<T>) => Promise<void>): void {
+    lawOfTwins(name: string, check: (one: Caller, other: Caller, given: Given<T>) => Promise<void>): void {
       law(subject, name, drawn, async (session, value) => {
         const { callers, given } = await keysOf(2, session, value)
         const [one, other] = callers as [Caller, Caller]
@@ -101,7 +101,7 @@ export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<
 }
 
 /** Draws what one key went through before a law is checked: options of a policy, an instant to start at, and at most 8 calls. */
-export function past({ shape }: Subject, kinds = HISTORY): fc.Arbitrary<Past> {
+export function afterCalls({ shape }: Subject, kinds = HISTORY): fc.Arbitrary<Past> {
   return fc.record({ options: options(shape), start: starts, steps: traffic({ kinds, most: 8 }) })
 }
 
@@ -147,7 +147,7 @@ export async function expectEqualAnswers(a: Caller, b: Caller): Promise<readonly
   const answers: Answer[] = []
   for (const cost of new Set([0, 1, Math.ceil(capacity / 2), capacity])) {
     const answer = await a.peek(cost)
-    deepStrictEqual(seen(answer), seen(await b.peek(cost)))
+    deepStrictEqual(comparable(answer), comparable(await b.peek(cost)))
     answers.push(answer)
   }
   return answers
@@ -160,7 +160,7 @@ export async function expectEqualAnswers(a: Caller, b: Caller): Promise<readonly
  * a correction gave or took: it becomes undefined, so that laws do not compare it. The comparison of stores with the model
  * (`expectModelled`) does. A boolean or undefined is returned as it is.
  */
-export function seen(answer: Returned): unknown {
+export function comparable(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined
   if (typeof answer !== 'object') return answer
   const { booking, parts, used, nextUnitAt: _nextUnitAt, epoch: _epoch, blockedUntil, ...rest } = answer

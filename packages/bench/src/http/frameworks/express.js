@@ -2,18 +2,15 @@ import { rateLimit } from '@sluice/express'
 import express from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
 import { createServer } from 'node:http'
-import { rateLimitRedis } from '../../peers/rate-limit-redis.js'
 import { BODY, deny, handWritten } from '../hand-written.js'
 import { HAND_WRITTEN, SLUICE } from '../modes.js'
 import { inSetups, limitsOf } from '../setups.js'
-import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('express').RequestHandler} RequestHandler */
 /** @typedef {import('../frameworks.js').Framework} Framework */
 
 export const title = 'Express'
 export const peer = 'express-rate-limit'
-export const amount = 2000
 export const mostAdded = 0.5
 
 /** @type {Framework['contenders']} */
@@ -30,23 +27,10 @@ export const contenders = {
   }),
   ...inSetups(SLUICE, (setup) => (limit) => serve(...limitsOf(setup, limit).map(rateLimit))),
   [peer]: ({ limit, windowMs }) => serve(expressRateLimit({ limit, windowMs })),
-  'one SET': ({ redis }) =>
-    serve(async (req, _res, next) => {
-      await redis.set(`set:${user(req)}`, '1', 'PX', 60_000)
-      next()
-    }),
-  'Sluice on Redis': (given) => serve(rateLimit({ limiter: limiterOnRedis(given), key: user })),
-  [`${peer} on Redis`]: ({ limit, windowMs, redis }) =>
-    serve(expressRateLimit({ limit, windowMs, keyGenerator: user, store: rateLimitRedis(redis) })),
 }
 
 /** @param {import('express').Response} res @param {string} name @param {string} value */
 const set = (res, name, value) => res.setHeader(name, value)
-
-/** @param {import('express').Request} req */
-function user(req) {
-  return String(req.headers['x-user'])
-}
 
 /** An application with one route, behind middleware. @param {RequestHandler[]} middleware */
 export function serve(...middleware) {

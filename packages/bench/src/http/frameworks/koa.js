@@ -5,14 +5,12 @@ import { createServer } from 'node:http'
 import { BODY, deny, handWritten } from '../hand-written.js'
 import { HAND_WRITTEN, SLUICE } from '../modes.js'
 import { inSetups, limitsOf } from '../setups.js'
-import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('koa').Middleware} Middleware */
 /** @typedef {import('../frameworks.js').Framework} Framework */
 
 export const title = 'Koa'
 export const peer = 'koa-ratelimit'
-export const amount = 7000
 export const mostAdded = 1
 
 /** @type {Framework['contenders']} */
@@ -34,31 +32,10 @@ export const contenders = {
   ),
   [peer]: ({ limit, windowMs }) =>
     serve(koaRateLimit({ driver: 'memory', db: new Map(), max: limit, duration: windowMs })),
-  'one SET': ({ redis }) =>
-    serve(async (ctx, next) => {
-      await redis.set(`set:${user(ctx)}`, '1', 'PX', 60_000)
-      return next()
-    }),
-  'Sluice on Redis': (given) => serve(rateLimit({ limiter: limiterOnRedis(given), key: user })),
-  [`${peer} on Redis`]: ({ limit, windowMs, redis }) =>
-    serve(
-      koaRateLimit({
-        driver: 'redis',
-        db: /** @type {any} */ (redis),
-        max: limit,
-        duration: windowMs,
-        id: user,
-      }),
-    ),
 }
 
 /** @param {import('koa').Context} ctx @param {string} name @param {string} value */
 const set = (ctx, name, value) => ctx.set(name, value)
-
-/** @param {import('koa').Context} ctx */
-function user(ctx) {
-  return ctx.get('x-user')
-}
 
 /** An application with one answer, behind middleware. @param {Middleware[]} middleware */
 export function serve(...middleware) {

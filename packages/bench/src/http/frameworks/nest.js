@@ -1,6 +1,5 @@
 // Nest on Express. Decorators are applied by hand, as this is plain JavaScript.
 import 'reflect-metadata'
-import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis'
 import { Controller, Get, HttpException, Module } from '@nestjs/common'
 import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
@@ -8,7 +7,6 @@ import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
 import { BODY, deny, handWritten } from '../hand-written.js'
 import { HAND_WRITTEN, SLUICE } from '../modes.js'
 import { inSetups, limitsOf } from '../setups.js'
-import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('@nestjs/common').ExecutionContext} ExecutionContext */
 /** @typedef {import('@nestjs/common').Provider} Provider */
@@ -17,7 +15,6 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Nest'
 export const peer = '@nestjs/throttler'
-export const amount = 1500
 export const mostAdded = 0.5
 
 /** @type {Framework['contenders']} */
@@ -43,30 +40,6 @@ export const contenders = {
     return serve([RateLimitModule.forRoot({ limits })], [{ provide: APP_GUARD, useExisting: RateLimitGuard }])
   }),
   [peer]: ({ limit, windowMs }) => serve([ThrottlerModule.forRoot([{ limit, ttl: windowMs }])], [THROTTLER]),
-  'one SET': ({ redis }) =>
-    serve(
-      [],
-      [
-        guardWith(async (context) => {
-          await redis.set(`set:${user(httpOf(context)[0])}`, '1', 'PX', 60_000)
-          return true
-        }),
-      ],
-    ),
-  'Sluice on Redis': (given) => {
-    const limits = [
-      {
-        limiter: limiterOnRedis(given),
-        key: (/** @type {import('@sluice/nest').Call} */ call) => user(call.req),
-      },
-    ]
-    return serve([RateLimitModule.forRoot({ limits })], [{ provide: APP_GUARD, useExisting: RateLimitGuard }])
-  },
-  [`${peer} on Redis`]: ({ limit, windowMs, redis }) => {
-    const storage = new ThrottlerStorageRedisService(redis)
-    const throttlers = [{ limit, ttl: windowMs }]
-    return serve([ThrottlerModule.forRoot({ throttlers, storage, getTracker: user })], [THROTTLER])
-  },
 }
 
 /** @param {import('express').Response} res @param {string} name @param {string} value */
@@ -86,11 +59,6 @@ function guardWith(canActivate) {
 function httpOf(context) {
   const http = context.switchToHttp()
   return [http.getRequest(), http.getResponse()]
-}
-
-/** @param {Record<string, any>} req */
-function user(req) {
-  return String(req.headers['x-user'])
 }
 
 /**

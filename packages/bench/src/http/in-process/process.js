@@ -31,7 +31,7 @@ async function start() {
   const open = contenders[name]
   if (!open) throw new Error(`${framework} has no ${name}`)
   const callerAt = async (/** @type {import('../../contender.js').Limit} */ limit) =>
-    callerOf(await open(/** @type {import('../frameworks.js').Given} */ ({ ...limit })))
+    callerOf(await open(limit))
   const allowed = await callerAt(GENEROUS)
   if (name === BARE) return { allowed, denied: undefined }
   const denied = await callerAt(DENYING)

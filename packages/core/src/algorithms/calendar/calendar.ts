@@ -1,4 +1,4 @@
-import { inCommon } from '../../values/contract.js'
+import { sharedInProcess } from '../../values/contract.js'
 import { PolicyError } from '../../values/errors.js'
 
 /*
@@ -29,7 +29,7 @@ export function provideTemporal(temporal: TemporalSource): void {
 }
 
 /** The state that all copies of this package in a process share. */
-const provided = (): { temporal?: TemporalSource } => inCommon('temporal', () => ({}))
+const provided = (): { temporal?: TemporalSource } => sharedInProcess('temporal', () => ({}))
 
 /** The periods of a calendar. */
 export type Every = 'day' | 'week' | 'month' | 'quarter' | 'year'

@@ -109,7 +109,7 @@ export function factory<Options extends object, D extends option.DeclarationOf<O
   options: D,
   make: (settings: option.Settings<D>) => Policy,
 ): PolicyFactory<Options> {
-  const read = { [name]: (given: Options) => make(option.read(options, given, { what: name })) }[name]!
+  const read = { [name]: (given: Options) => make(option.readOptions(options, given, { what: name })) }[name]!
   return Object.assign(read, { options })
 }
 
@@ -194,7 +194,7 @@ export class Policy {
    * @throws {PolicyError} for invalid numbers.
    */
   with(changes: PolicyChanges): Policy {
-    const changed = option.read(CHANGES, changes, { what: 'policy.with' })
+    const changed = option.readOptions(CHANGES, changes, { what: 'policy.with' })
     if (this.calendar && changed.window !== undefined) {
       throw new PolicyError('INVALID_OPTION', 'policy.with has no option window for a calendarWindow')
     }

@@ -91,22 +91,23 @@ export class Gathering {
   #takeCalls(): readonly GatheredCall<unknown>[] {
     const most = this.takesMany ? MANY : ONE
     if (this.#updates.size >= most.updates) return []
-    const [sent, kept] = [new Set<string>(), new Set(this.#busyIds)]
-    const [now, later]: [GatheredCall<unknown>[], GatheredCall<unknown>[]] = [[], []]
-    const isOfSort = ({ ids }: GatheredCall<unknown>): boolean =>
-      ids.length > 1 === (now[0]?.ids ?? ids).length > 1
+    const [takenIds, blockedIds] = [new Set<string>(), new Set(this.#busyIds)]
+    const [taken, left]: [GatheredCall<unknown>[], GatheredCall<unknown>[]] = [[], []]
+    const isOfSameSort = ({ ids }: GatheredCall<unknown>): boolean =>
+      ids.length > 1 === (taken[0]?.ids ?? ids).length > 1
     for (const call of this.#waiting) {
       if (call.caller?.gone) {
         call.settle(leftOut)
         continue
       }
       const fits =
-        isOfSort(call) && call.ids.every((id) => !kept.has(id) && (sent.has(id) || sent.size < most.ids))
-      for (const id of call.ids) (fits ? sent : kept).add(id)
-      ;(fits ? now : later).push(call)
+        isOfSameSort(call) &&
+        call.ids.every((id) => !blockedIds.has(id) && (takenIds.has(id) || takenIds.size < most.ids))
+      for (const id of call.ids) (fits ? takenIds : blockedIds).add(id)
+      ;(fits ? taken : left).push(call)
     }
-    this.#waiting = later
-    return now
+    this.#waiting = left
+    return taken
   }
 
   /**
@@ -144,13 +145,13 @@ export class Gathering {
     for (const id of busy) this.#busyIds.add(id)
     const end = (lost: readonly string[], failure?: () => never): void => {
       const areLost = new Set(lost)
-      const again = calls.filter(
+      const toRepeat = calls.filter(
         (call) => call.ids.some((id) => areLost.has(id)) && ++call.tries < MOST_TRIES,
       )
       this.#free(busy)
-      this.#waiting.unshift(...again)
+      this.#waiting.unshift(...toRepeat)
       for (const call of calls)
-        if (lost.length === 0 || !again.includes(call))
+        if (lost.length === 0 || !toRepeat.includes(call))
           call.settle(call.tries < MOST_TRIES ? failure : unkept)
       this.#sendWaiting()
     }

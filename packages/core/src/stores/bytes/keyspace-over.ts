@@ -57,11 +57,11 @@ class KeyspaceOver implements Keyspace {
   readonly penalty: Penalty | undefined
   readonly #idPrefix: string
   /**
-   * While the clock stands less than `#still` behind the last write, time stands still. Windows of a calendar have a stored end, so
-   * they do not need that. A state whose last write is `#lost` or more ahead of the clock is discarded.
+   * While the clock stands less than `#longestMovingWindow` behind the last write, time stands still. Windows of a calendar have a stored end, so
+   * they do not need that. A state whose last write is `#keptFor` or more ahead of the clock is discarded.
    */
-  readonly #still: number
-  readonly #lost: number
+  readonly #longestMovingWindow: number
+  readonly #keptFor: number
   readonly #gathering: Gathering
   readonly #table: ScratchTable
   readonly #list: PolicyList
@@ -85,8 +85,11 @@ class KeyspaceOver implements Keyspace {
     const suffix = reservations ? [RESERVING] : []
     this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape), ...suffix])
     const longest = Math.max(...policies.map(({ window }) => window))
-    this.#still = Math.max(0, ...policies.map(({ calendar, window }) => (calendar ? 0 : window)))
-    this.#lost = policies.some(({ calendar }) => calendar) ? 2 * longest : longest
+    this.#longestMovingWindow = Math.max(
+      0,
+      ...policies.map(({ calendar, window }) => (calendar ? 0 : window)),
+    )
+    this.#keptFor = policies.some(({ calendar }) => calendar) ? 2 * longest : longest
     this.#gathering = gatheringOf(updates)
     const tables = TABLES.get(this.#gathering) ?? new WeakValues()
     TABLES.set(this.#gathering, tables)
@@ -105,7 +108,7 @@ class KeyspaceOver implements Keyspace {
           this.#table.withNextUnit(reserving.reserve({ ...call, key: KEY }), reserving)
         return this.#gathering.run(
           [this.#idPrefix + call.key],
-          this.#decision('consume', call.key, call.cost, 0, reserve),
+          this.#decisionAct('consume', call.key, call.cost, 0, reserve),
           caller,
         )
       },
@@ -147,7 +150,7 @@ class KeyspaceOver implements Keyspace {
    * replaced. So it answers at once, while the keyspace itself would begin an update of its own.
    */
   #within(changing: Parameters<Act<Answer>>[0]) {
-    const decide = (ask: Ask, key: string, cost: number) => this.#decision(ask, key, cost, 0)(changing)
+    const decide = (ask: Ask, key: string, cost: number) => this.#decisionAct(ask, key, cost, 0)(changing)
     return { decide }
   }
 
@@ -156,7 +159,7 @@ class KeyspaceOver implements Keyspace {
    * Returns the answer, or a promise of it where the update returns one.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    return this.#gathering.run([this.#idPrefix + key], this.#decision(ask, key, cost, maxWait), caller)
+    return this.#gathering.run([this.#idPrefix + key], this.#decisionAct(ask, key, cost, maxWait), caller)
   }
 
   /**
@@ -167,14 +170,14 @@ class KeyspaceOver implements Keyspace {
    * later whether its state is gone (another epoch) or its units were changed since (another version), and what to restore if
    * neither. A charge on a key that had no state gets no booking, and can only be released.
    */
-  #decision(
+  #decisionAct(
     ask: Ask,
     key: string,
     cost: number,
     maxWait: number,
     decide = (): Answer => this.#table.decide(this.#reserving ?? this.#list, ask, cost, maxWait),
   ): Act<Answer> {
-    return this.#operation<Answer>(key, (before, now, time) => {
+    return this.#actOn<Answer>(key, (before, now, time) => {
       const decided = decide()
       // A caller who waits also waits until a clock that was set back has caught up.
       const answer = decided.at > now ? { ...decided, now: time } : decided
@@ -252,7 +255,7 @@ class KeyspaceOver implements Keyspace {
 
   /** Carries out `operate` on the state of `key`, in an update of its bytes, and returns its result. */
   #change<T>(key: string, caller: Caller | undefined, operate: Operate<T>): MaybePromise<T> {
-    return this.#gathering.run([this.#idPrefix + key], this.#operation(key, operate), caller)
+    return this.#gathering.run([this.#idPrefix + key], this.#actOn(key, operate), caller)
   }
 
   /**
@@ -261,11 +264,11 @@ class KeyspaceOver implements Keyspace {
    * one or with unreadable bytes, which are reported as healed once they are written over. It also gets two instants in
    * microseconds: `now`, which lies before no write while time stands still, and `time`, what the clock says.
    */
-  #operation<T>(key: string, operate: Operate<T>): Act<T> {
+  #actOn<T>(key: string, operate: Operate<T>): Act<T> {
     const change: Change<T> = (bytes, clock) => {
       const time = Math.floor(clock) // an instant that is not whole would make state that is not sound
       const state = bytes && this.#read(bytes, time)
-      const now = this.#still > 0 ? Math.max(time, state?.written ?? 0) : time
+      const now = this.#longestMovingWindow > 0 ? Math.max(time, state?.written ?? 0) : time
       this.#table.load(state, now)
       // An operation that writes nothing leaves what has ended to the next one.
       this.#reserving?.giveBackEnded(KEY)
@@ -281,14 +284,16 @@ class KeyspaceOver implements Keyspace {
 
   /**
    * Reads the state of a key from its bytes. If the last write lies far ahead of `time` (microseconds), the clock was set back since,
-   * and no caller is to be locked out until it has caught up: what is left is what calendars keep, and from `#lost` on undefined.
+   * and no caller is to be locked out until it has caught up: what is left is what calendars keep, and from `#keptFor` on undefined.
    * Undefined, too, for bytes that no call can have written.
    */
   #read(bytes: Uint8Array, time: number): KeptState | undefined {
     const state = stateOf(bytes, this.#table.layout)
     const behind = state ? state.written - time : 0
-    if (!state || behind >= this.#lost || !isSound(state, this.policies)) return undefined
-    return behind > 0 && behind >= this.#still ? keptByCalendars(state, this.policies, time) : state
+    if (!state || behind >= this.#keptFor || !isSound(state, this.policies)) return undefined
+    return behind > 0 && behind >= this.#longestMovingWindow
+      ? keptByCalendars(state, this.policies, time)
+      : state
   }
 }
 

@@ -69,21 +69,21 @@ export function bytesOf(state: KeptState): Uint8Array {
  */
 export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
   const numbers = numbersIn(bytes)
-  const header = 1 + HEADER.length + layout.cells
-  if (!numbers || numbers[0] !== FORMAT || numbers.length < header + layout.rings) return undefined
+  const cellsEnd = 1 + HEADER.length + layout.cells
+  if (!numbers || numbers[0] !== FORMAT || numbers.length < cellsEnd + layout.rings) return undefined
   const rings: Float64Array[] = []
-  let at = header
+  let position = cellsEnd
   for (let i = 0; i < layout.rings; i++) {
-    const end = at + 1 + (numbers[at] ?? NaN)
-    if (!(Number.isInteger(end) && end > at && end <= numbers.length)) return undefined
-    rings.push(numbers.subarray(at + 1, end))
-    at = end
+    const end = position + 1 + (numbers[position] ?? NaN)
+    if (!(Number.isInteger(end) && end > position && end <= numbers.length)) return undefined
+    rings.push(numbers.subarray(position + 1, end))
+    position = end
   }
-  const reserved = [...numbers.subarray(at)]
+  const reserved = [...numbers.subarray(position)]
   if (reserved.length > 0 && !(layout.reserves && reserved.length % ENTRY === HEAD)) return undefined
   const fields = {} as Record<keyof Header, number>
   for (const [i, field] of HEADER.entries()) fields[field] = numbers[1 + i]!
-  const cells = numbers.subarray(1 + HEADER.length, header)
+  const cells = numbers.subarray(1 + HEADER.length, cellsEnd)
   return Object.assign(fields, { cells, rings, ...(reserved.length > 0 && { reserved }) })
 }
 

@@ -19,7 +19,7 @@ export class Eviction {
   readonly #newest: KeyRow = { table: undefined, row: 0 }
   readonly #victim: KeyRow = { table: undefined, row: 0 }
   /** The lowest rank found recently. A key that ranks no higher is evicted without further search. */
-  #usual = UNKNOWN
+  #usualRank = UNKNOWN
   #evictions = 0
   #random = 0x9e3779b9
 
@@ -54,7 +54,7 @@ export class Eviction {
    * Frees one key of a full store. Returns it if something was lost with it, undefined if its allowance was full again. First the
    * next rows are searched for a full key, unless a whole round has just found none (`#restUntil`). Otherwise the victim is the
    * key of the lowest rank (how much would be lost with it) in a sample. If even that one matters, all keys are searched for a
-   * lesser one: it was denied and ranks above what samples usually find (`#usual`), or is blocked. `areAll` says when that is in
+   * lesser one: it was denied and ranks above what samples usually find (`#usualRank`), or is blocked. `areAll` says when that is in
    * vain: if all keys were blocked or held ('size'), one that only a penalty blocks will do; if operators block all ('bans'), any.
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
@@ -63,10 +63,10 @@ export class Eviction {
     const wanted = rank >= PENALIZED && areAll('size') ? BANNED : PENALIZED
     const matters =
       rank < PENALIZED
-        ? rank >= DENIED && rank > this.#usual
+        ? rank >= DENIED && rank > this.#usualRank
         : rank >= wanted && (rank === Infinity || !areAll('bans'))
-    if (matters) rank = this.#walk(rank, now, wanted)
-    if (this.#usual === UNKNOWN || rank < this.#usual) this.#usual = rank
+    if (matters) rank = this.#searchAll(rank, now, wanted)
+    if (this.#usualRank === UNKNOWN || rank < this.#usualRank) this.#usualRank = rank
     const { table, row } = this.#victim
     const key = table!.cursor.rows.keyAt(row)!
     const fullAgainAt = fullAt(table!, row, now)
@@ -76,20 +76,20 @@ export class Eviction {
 
   /**
    * Draws random keys from all tables, and makes the one of the lowest rank (how much would be lost with it) the `#victim`. Returns
-   * that rank. A sample is 5 keys, or 64 while all of them are exhausted or nothing usual is known. A rank as low as `#usual`, the
+   * that rank. A sample is 5 keys, or 64 while all of them are exhausted or nothing usual is known. A rank as low as `#usualRank`, the
    * lowest of the last evictions, ends it early. Draws miss where rows are free, so their number is bounded too.
    */
   #sample(now: number): number {
-    if (++this.#evictions % ROUND === 0) this.#usual = UNKNOWN
+    if (++this.#evictions % ROUND === 0) this.#usualRank = UNKNOWN
     let least = Infinity
     for (let tries = 0, seen = 0; tries < MOST_TRIES; tries++) {
-      const most = least >= EXHAUSTED || this.#usual === UNKNOWN ? LONG_SAMPLE : SAMPLE
-      if (least <= this.#usual || seen >= most) break
-      const chunk = this.chunks[this.#below(this.chunks.length)]!
-      const row = chunk.first + this.#below(CHUNK_ROWS)
+      const most = least >= EXHAUSTED || this.#usualRank === UNKNOWN ? LONG_SAMPLE : SAMPLE
+      if (least <= this.#usualRank || seen >= most) break
+      const chunk = this.chunks[this.#randomBelow(this.chunks.length)]!
+      const row = chunk.first + this.#randomBelow(CHUNK_ROWS)
       if (!isHeld(chunk, row)) continue
       seen++
-      least = this.#prefer(chunk.table, row, now, least)
+      least = this.#considerVictim(chunk.table, row, now, least)
     }
     return least
   }
@@ -100,19 +100,19 @@ export class Eviction {
    * key that ranks below `least` and below `wanted`, the rank of penalized or banned keys, ends the search. After 256 keys the
    * sample's victim suffices, if it ranks below `wanted`; otherwise the search goes on through all keys.
    */
-  #walk(least: number, now: number, wanted: number): number {
+  #searchAll(least: number, now: number, wanted: number): number {
     const { table, row } = this.#newest
     let rank = least
     if (table?.cursor.rows.keyAt(row) !== undefined) {
-      rank = this.#prefer(table, row, now, least)
+      rank = this.#considerVictim(table, row, now, least)
       if (rank < least && rank < wanted) return rank
     }
     let seen = 0
-    for (let i = 0, from = this.#below(this.chunks.length); i < this.chunks.length; i++) {
+    for (let i = 0, from = this.#randomBelow(this.chunks.length); i < this.chunks.length; i++) {
       const chunk = this.chunks[(from + i) % this.chunks.length]!
       for (let row = chunk.first; row < chunk.first + CHUNK_ROWS; row++) {
         if (!isHeld(chunk, row)) continue
-        rank = this.#prefer(chunk.table, row, now, rank)
+        rank = this.#considerVictim(chunk.table, row, now, rank)
         if (rank < least && rank < wanted) return rank
         if (++seen >= NEARBY_WALK && rank < wanted) return rank
       }
@@ -124,7 +124,7 @@ export class Eviction {
    * Makes the key in `row` the victim, which is to be evicted, if its rank (how much would be lost with it) is below `least`.
    * Returns the lower of both ranks.
    */
-  #prefer(table: Table, row: number, now: number, least: number): number {
+  #considerVictim(table: Table, row: number, now: number, least: number): number {
     const rank = rankOf(table, row, now)
     if (rank >= least) return least
     this.#victim.table = table
@@ -160,7 +160,7 @@ export class Eviction {
   }
 
   /** A random whole number below `bound`, from a linear congruential generator, which is cheaper than Math.random. */
-  #below(bound: number): number {
+  #randomBelow(bound: number): number {
     this.#random = (Math.imul(this.#random, 1664525) + 1013904223) >>> 0
     return Math.floor((this.#random / 2 ** 32) * bound)
   }
@@ -217,13 +217,13 @@ function rankOf(table: Table, row: number, now: number): number {
   const isReserved = reserved !== undefined && reserved.openUntil > now
   if (restriction !== undefined || bookings.lastOf(row) > now || isReserved) return AWAITED
   const policies = lists.at(cursor.rows.listOf(row))
-  const spent = spentOf(table, policies, now)
+  const spent = spentFractionOf(table, policies, now)
   if (spent >= 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
   if (spent > 0) return spent
   if (reserved !== undefined && reserved.knownUntil > now) return LEAST
   if (haveEqualNumbers(policies, lists.smallest)) return FULL
   // Usage recorded under a higher tier still counts when a lower tier asks.
-  return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
+  return spentFractionOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }
 
 /**
@@ -246,7 +246,7 @@ function fullAt(table: Table, row: number, now: number): number {
  * empty, more if units count above it. A fraction of a unit that is spent counts as LEAST, the smallest number above 0, as
  * `remaining` is rounded.
  */
-function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
+function spentFractionOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
   let most = 0
   for (let i = 0; i < policies.length; i++) {
     const policy = policies[i]!

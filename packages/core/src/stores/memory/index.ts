@@ -2,7 +2,7 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 import { type Clock, systemClock } from '../../values/clock.js'
 import { closedClock, Closing } from '../../values/closing.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
-import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
+import { clock, type DeclarationOf, readOptions, whole } from '../../values/options.js'
 import { heldWeakly } from '../../values/weak-values.js'
 import { RESERVING, type ReservationSettings } from '../reservations.js'
 import { type OpenTable, ReservingKeyspace } from './reserving-keyspace.js'
@@ -99,7 +99,11 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
    * @throws {PolicyError} INVALID_OPTION for options that are not valid.
    */
   constructor(options: MemoryStoreOptions) {
-    const { maxKeys, maxShapes, clock = systemClock() } = read(MEMORY_STORE, options, { what: 'memoryStore' })
+    const {
+      maxKeys,
+      maxShapes,
+      clock = systemClock(),
+    } = readOptions(MEMORY_STORE, options, { what: 'memoryStore' })
     this.maxShapes = maxShapes
     this.#maxKeys = maxKeys
     this.#overflow = new Overflow(maxKeys)

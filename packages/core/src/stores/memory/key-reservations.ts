@@ -113,10 +113,10 @@ export class KeyReservations {
   takeEnded(now: number, max: number): readonly ReservationEntry[] {
     const ended = this.openByEnd.filter(({ end }) => end <= now)
     for (const entry of ended) entry.effect = ENDED
-    const left = this.#entries.filter((entry) => goesAt(entry) > now).length
-    let surplus = left < MARKS * max ? 0 : left - (MARKS - 1) * max
+    const left = this.#entries.filter((entry) => forgottenAt(entry) > now).length
+    let tooMany = left < MARKS * max ? 0 : left - (MARKS - 1) * max
     this.#entries = this.#entries.filter((entry) => {
-      if (goesAt(entry) > now && (isOpen(entry) || surplus-- <= 0)) return true
+      if (forgottenAt(entry) > now && (isOpen(entry) || tooMany-- <= 0)) return true
       const { cost, end, effect } = entry
       if (effect === ENDED) this.#unsettledUntil = Math.max(this.#unsettledUntil, end)
       else if (cost > 0) this.#settledUntil = Math.max(this.#settledUntil, end)
@@ -158,7 +158,7 @@ export function isOpen({ effect }: ReservationEntry): boolean {
 }
 
 /** The instant from which on a mark is not kept. */
-function goesAt({ end, effect }: ReservationEntry): number {
+function forgottenAt({ end, effect }: ReservationEntry): number {
   return effect === ENDED ? end + KNOWN : end
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../values/clock.js'
-import { inCommon } from '../../values/contract.js'
+import { sharedInProcess } from '../../values/contract.js'
 import { ALIVE_US, CLAIM_US, GRACE_US, type Permits, type PermitStep, type TicketState } from '../permits.js'
 
 /** One step on the tickets of a semaphore. */
@@ -53,7 +53,7 @@ export function permitsBeside(store: object, name: string): Permits {
   }
 }
 
-const QUEUES = inCommon('permits', () => new WeakMap<object, PermitQueues>())
+const QUEUES = sharedInProcess('permits', () => new WeakMap<object, PermitQueues>())
 
 /**
  * The permits of a memory store, and of the server of a machine, by name and key. A key without tickets takes no memory.

@@ -23,7 +23,10 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   readonly reservations = this
   readonly penalty: Keyspace['penalty']
 
-  /** The state in the table that `open` returns; at most `max` reservations of a key are open. */
+  /**
+   * Keeps the state of a limiter that reserves, in the table that `open` returns. At most `max` reservations of a key are open
+   * at once.
+   */
   constructor(
     private readonly open: () => OpenTable,
     readonly policies: readonly Policy[],
@@ -39,7 +42,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    * reservation is settled.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    const { table, list, row, own } = this.#at(key)
+    const { table, list, row, own } = this.#find(key)
     if (!own?.open) return table.decide(list, ask, key, cost, maxWait)
     const answer = table.decide(list, ask, key, cost, 0)
     // A block after which the key begins anew has forgotten its reservations.
@@ -52,20 +55,20 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   }
 
   fits(key: string, cost: number): boolean {
-    const { table, list } = this.#at(key)
+    const { table, list } = this.#find(key)
     return table.fits(list, key, cost)
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
-    return this.#at(booking.key).table.confirm(booking)
+    return this.#find(booking.key).table.confirm(booking)
   }
 
   cancel(booking: Booking): boolean {
-    return this.#at(booking.key).table.cancel(this.policies, booking)
+    return this.#find(booking.key).table.cancel(this.policies, booking)
   }
 
   correct(change: Correction): number {
-    const { table, list } = this.#at(change.key)
+    const { table, list } = this.#find(change.key)
     return table.correct(list, change)
   }
 
@@ -75,7 +78,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    */
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
-    const { table, own, written = 0 } = this.#at(key, this.max)
+    const { table, own, written = 0 } = this.#find(key, this.max)
     if (own && own.open >= this.max) {
       const answer = this.decide('peek', key, cost, 0)
       if (answer.reason === undefined || answer.reason === 'limit') {
@@ -85,7 +88,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     }
     const answer = this.decide('consume', key, cost, 0)
     if (isDenied(answer)) return answer
-    this.#kept(table, key, answer.now).add(call, answer.now, Math.max(answer.now, written))
+    this.#reservationsOf(table, key, answer.now).add(call, answer.now, Math.max(answer.now, written))
     return answer
   }
 
@@ -95,7 +98,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    */
   change(change: ReservationChange): ReservationEffect {
     const { key, id, end, kind } = change
-    const { table, list, row, own, now } = this.#at(key, this.max)
+    const { table, list, row, own, now } = this.#find(key, this.max)
     const entry = own?.find(id)
     const open = entry && isOpen(entry) ? entry : undefined
     if (entry && !open && entry.effect !== ENDED) {
@@ -118,12 +121,12 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     if (difference > 0) effect = table.correct(list, { kind: 'charge', key, cost: difference })
     if (difference < 0) effect = 0 - table.giveBack(list, row, open!, -difference, now)
     if (open) own!.settled(open, effect)
-    else if (difference > 0) this.#kept(table, key, now).settledLate(id, effect, now)
+    else if (difference > 0) this.#reservationsOf(table, key, now).settledLate(id, effect, now)
     return { state: open ? 'settled' : 'late', effect, end }
   }
 
   /** The reservations of a key that has state, from now on also where it had none. */
-  #kept({ cursor, reserved }: Table, key: string, now: number): KeyReservations {
+  #reservationsOf({ cursor, reserved }: Table, key: string, now: number): KeyReservations {
     const row = cursor.rows.find(key)
     const kept = reserved.get(row) ?? new KeyReservations(now)
     reserved.set(row, kept)
@@ -132,14 +135,14 @@ export class ReservingKeyspace implements Keyspace, Reservations {
 
   /** Gives back the key's reservations that have ended. */
   giveBackEnded(key: string): void {
-    this.#at(key)
+    this.#find(key)
   }
 
   /**
    * Gives back the key's reservations that have ended. Returns its place in the table, and the reservations that it still has. Before one
    * more mark than there may be, of `max` open ones, the oldest are forgotten.
    */
-  #at(key: string, max = Infinity) {
+  #find(key: string, max = Infinity) {
     const { table, list, written } = this.open()
     const row = table.cursor.rows.find(key)
     const now = table.now()

@@ -1,6 +1,6 @@
 import type { Charge, Policy, View } from '../../algorithms/contract/policy.js'
 import { Ring, State } from '../../algorithms/contract/state.js'
-import { ownText } from '../../values/key.js'
+import { copiedText } from '../../values/key.js'
 import type { Undo } from './bookings.js'
 import { KeyIndex } from './key-index.js'
 
@@ -270,11 +270,11 @@ class Rows {
   /**
    * Gives a new key a row, a free one or else the next that was never used, and adds the key to the index. Returns the row's number.
    * Free rows form a list: `#free` is the first, and the first cell of each holds the number of the next. A row that was never used
-   * may need a new page, or a larger first page. The key is copied (`ownText`): otherwise a longer text, of which it is a part, could
+   * may need a new page, or a larger first page. The key is copied (`copiedText`): otherwise a longer text, of which it is a part, could
    * stay in memory.
    */
   allocate(callerKey: string): number {
-    const key = ownText(callerKey)
+    const key = copiedText(callerKey)
     const row = this.#free || ++this.top
     if (row >>> PAGE_BITS === this.pages.length) this.pages.push(this.#newPage(PAGE_SIZE))
     const page = this.pageOf(row)

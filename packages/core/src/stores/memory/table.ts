@@ -32,7 +32,7 @@ export class Table {
   /** Decides plain calls, which are nearly all, in one pass; undefined if an algorithm cannot. */
   readonly #plain: PlainCalls | undefined
 
-  /** Makes an empty table of the store `owner`, for all lists of policies that have the shapes of these. */
+  /** Makes an empty table of keys and their state in the store `owner`, for all lists of policies that have the shapes of these. */
   constructor(
     policies: readonly Policy[],
     private readonly owner: TableOwner<Table>,
@@ -423,7 +423,10 @@ class OpenCall {
   at = 0
   binding = 0
 
-  /** Begins a call under the policies and penalty of `list`. `row` is not readonly: a charge gives a key without state a row. */
+  /**
+   * Notes what one call is about: `cost` units of `key` at `now`, under the policies and penalty of `list`. A charge gives a
+   * key without state a row.
+   */
   constructor(
     readonly list: PolicyList,
     readonly key: string,

@@ -55,7 +55,10 @@ export class GroupCommit {
   /** When a batch was last sent. */
   lastUse: number
 
-  /** Makes the group of the calls of `script`. `runner` runs a batch of them as one script call. */
+  /**
+   * Makes the group of the calls of `script`, which sends those of one moment together. `runner` runs such a batch as one
+   * script call.
+   */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
     public script: string | undefined,

@@ -167,7 +167,7 @@ class StoreInRedis implements RedisStore {
    * comes (`#together`). After the first reply, Redis is asked whether it evicts keys.
    */
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
-    this.#settings = option.read(REDIS_STORE, options, { what: 'redisStore' })
+    this.#settings = option.readOptions(REDIS_STORE, options, { what: 'redisStore' })
     const { prefix, clock, denialCache, groupCommit, groups, maxPending, maxShapes, lazy } = this.#settings
     this.#tagOf = groups ? hashTags(groups) : undefined
     this.maxPending = maxPending
@@ -334,7 +334,10 @@ class Groups {
   readonly #byId = new Map<string, GroupCommit>()
   #isClosed = false
 
-  /** Holds no group yet. Each will send by `runner`, and combine calls if `gathers`. Idle groups beyond `most` are dropped. */
+  /**
+   * Makes the groups of a store's calls, one for each script, none yet. Each will send by `runner`, and combine calls if
+   * `gathers`. Idle groups beyond `most` are dropped.
+   */
   constructor(
     readonly runner: ScriptRunner,
     readonly gathers: boolean,

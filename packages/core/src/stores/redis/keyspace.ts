@@ -1,6 +1,6 @@
 import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
-import { expected, InputError, StoreError } from '../../values/errors.js'
+import { expectedButGot, InputError, StoreError } from '../../values/errors.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, ChargeCounts, Keyspace, Part } from '../store.js'
 import type { Receiver, Report, Reservations, Together } from '../store.js'
@@ -60,9 +60,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * The reservations of a keyspace that reserves; undefined for any other. A change carries a cost to settle at, or -1 and the new
-   * ttl to extend by, in which an `atEnd` of -1 stays as it is. The cost to settle at is not bounded as that of a call is: it has to
-   * be charged in one step, together with the mark that the reservation leaves.
+   * What makes reservations in this state, and settles or extends them; undefined if its limiter does not reserve. Unlike the cost
+   * of a call, the cost to settle at is not bounded: it has to be charged in one step, together with the mark that is left.
    */
   get reservations(): Reservations | undefined {
     const { max } = this.options
@@ -75,8 +74,9 @@ export class RedisKeyspace implements Keyspace {
       },
       change: (change, caller) => {
         const { key, id, decidedAt, end, kind } = change
-        const rest = kind === 'settle' ? [change.units, 0, 0] : [-1, change.ttl, change.atEnd ?? -1]
-        const token = packed([id, decidedAt, end, ...rest, max])
+        // Units below 0 say that it is extended, and an `atEnd` below 0 that this stays as it is.
+        const unitsTtlAtEnd = kind === 'settle' ? [change.units, 0, 0] : [-1, change.ttl, change.atEnd ?? -1]
+        const token = packed([id, decidedAt, end, ...unitsTtlAtEnd, max])
         return this.#ask({ operation: 'change', token, read: unpackReservation }, key, caller)
       },
     }
@@ -224,7 +224,7 @@ function amountOf(change: Correction): Pick<ScriptRequest, 'cost' | 'span' | 'to
 /** The error about a cost that would write more entries of a log than one script call may. */
 function tooCostly(cost: number): Error {
   const bound = `cost of a call on a sliding log in Redis must be at most ${MOST_ENTRIES}`
-  return expected(InputError, 'INVALID_COST', bound, cost)
+  return expectedButGot(InputError, 'INVALID_COST', bound, cost)
 }
 
 /** One operation of a keyspace on one key, and who gets its outcome. */

@@ -7,8 +7,9 @@ import type { ScriptRunner } from './script/runner.js'
 import { packed, REDIS_TIME } from './script/wire.js'
 
 /**
- * Makes the records of a store: one hash in Redis, whose key begins with `keyspace`. A write or a read is one call of
- * lua/records.lua, and of all records as many as they have pages. `clock` returns microseconds; undefined is Redis's own clock.
+ * Makes what writes and reads the records of operators, all in one hash in Redis, whose key begins with `keyspace`. A write or a
+ * read is one call of lua/records.lua; all records come in pages, a call for each. `clock` returns microseconds; undefined is
+ * Redis's own clock.
  */
 export function redisRecords(keyspace: string, runner: ScriptRunner, clock: Clock | undefined): Records {
   const run = (numbers: readonly number[], ...words: readonly Buffer[]): Promise<Buffer> => {
@@ -18,7 +19,7 @@ export function redisRecords(keyspace: string, runner: ScriptRunner, clock: Cloc
   const read = async (since: number, cursor = 0, seen = ''): Promise<Reply> =>
     replyOf(await run([since, cursor, 0, 0, 0], Buffer.from(seen)))
 
-  /** What a reply says, with the other pages if it is the first. */
+  /** What a reply says. If it is the first page of all records (its cursor is above 0), the other pages are read too. */
   const changesFrom = async (first: Reply): Promise<RecordChanges> => {
     const { version, records } = first
     if (first.cursor <= 0) return { ...first, areAll: first.cursor === 0 }
@@ -27,15 +28,16 @@ export function redisRecords(keyspace: string, runner: ScriptRunner, clock: Cloc
       cursor = page.cursor
       records.push(...page.records)
     }
-    // A page does not have what was written after it, and may have again what an earlier one had.
-    const last = await read(version)
-    if (last.cursor !== CHANGES) return changesFrom(last)
-    const all = new Map(records.map((record) => [record.id, record]))
-    for (const record of last.records) {
-      if (record.text === '') all.delete(record.id)
-      else if (all.get(record.id)?.version !== record.version) all.set(record.id, record)
+    // A page does not have what was written after it, and may have again what an earlier one had: the changes since are added.
+    const changesSince = await read(version)
+    if (changesSince.cursor !== CHANGES) return changesFrom(changesSince)
+    const byId = new Map(records.map((record) => [record.id, record]))
+    for (const record of changesSince.records) {
+      const isRemoved = record.text === ''
+      if (isRemoved) byId.delete(record.id)
+      else if (byId.get(record.id)?.version !== record.version) byId.set(record.id, record)
     }
-    return { ...last, areAll: true, records: [...all.values()] }
+    return { ...changesSince, areAll: true, records: [...byId.values()] }
   }
 
   return {

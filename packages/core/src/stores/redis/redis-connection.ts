@@ -1,5 +1,5 @@
 import { nowMs } from '../../values/clock.js'
-import { inCommon } from '../../values/contract.js'
+import { sharedInProcess } from '../../values/contract.js'
 import type { Report } from '../store.js'
 
 /**
@@ -105,7 +105,7 @@ const STAYS =
 
 /** Reports a warning about a client, once for all that use it. */
 function reportOfClient(client: object, code: string, message: string, report: Report): void {
-  const reported = inCommon(code, () => new WeakSet<object>())
+  const reported = sharedInProcess(code, () => new WeakSet<object>())
   if (reported.has(client)) return
   reported.add(client)
   report({ event: 'warning', code, message })

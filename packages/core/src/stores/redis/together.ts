@@ -94,6 +94,7 @@ class Program {
   /** The number of each list in the script, from 1, by its id. */
   readonly numbers: ReadonlyMap<string, number>
 
+  /** Describes the script for calls on several keys: `id` names it, and `numbers` has the place of each list of policies in it. */
   constructor(lists: ReadonlyMap<string, ScriptList>) {
     const ids = [...lists.keys()].toSorted()
     this.id = ['together', ...ids].join('\n')

@@ -1,22 +1,38 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { lawsAfter, past, type Subject } from '../law.js'
+import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
  * Declares the laws of blocks, which deny everything until they end, and of holds, during which `consume` is denied and a booking
- * waits. Durations and instants are microseconds. `ofKey` declares a test on a new key with a random past of calls behind it;
- * `ofTwins` declares one on two keys with the same past, which must also give the same answers in the end. Of an answer, `at` is
+ * waits. Durations and instants are microseconds. `lawOfKey` declares a test on a new key with a random past of calls behind it;
+ * `lawOfTwins` declares one on two keys with the same past, which must also give the same answers in the end. Of an answer, `at` is
  * the earliest instant at which its cost passes: the later of the end of the block or hold (`until`) and the wait that the past
  * makes (`at` before it). A block replaces an earlier one, a shorter one too, unless it is that of a penalty (`true`); 2 ** 50
  * microseconds, 35 years, stand for a wait without a bound.
  */
 export function blocksAndHolds(subject: Subject): void {
-  const blocked = fc
-    .tuple(past(subject), fc.integer({ min: 2, max: 60_000_000 }))
-    .map(([before, duration]) => ({ ...before, duration }))
-  const { ofKey, ofTwins } = lawsAfter(subject, blocked)
+  const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
+  deniesEverythingUntilABlockEnds(subject)
+  countsWhatIsConsumedDuringABlockAndAHold(subject)
+  lawOfKey('goes by the latest block', async (caller, { session, duration }) => {
+    for (const lasts of [duration, Math.ceil(duration / 2), duration - 1]) {
+      await caller.block(lasts)
+      assert.equal((await caller.peek(0)).at, session.now + lasts)
+    }
+  })
+  endsABlockWithADurationOf0(subject)
+  neverShortensABlockByThatOfAPenalty(subject)
+  deniesACallDuringAHold(subject)
+  neverShortensAHold(subject)
+}
 
-  ofKey('denies everything until a block ends', async (caller, { session, duration }) => {
+/**
+ * A law: a blocked key denies every call with the reason 'blocked', also one that costs nothing, and names the end of the
+ * block. From then on it answers as it would have without one.
+ */
+function deniesEverythingUntilABlockEnds(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
+  lawOfKey('denies everything until a block ends', async (caller, { session, duration }) => {
     const { at } = await caller.peek(1)
     await caller.block(duration)
     const until = session.now + duration
@@ -36,8 +52,12 @@ export function blocksAndHolds(subject: Subject): void {
     session.now = at
     assert.equal((await caller.consume(1)).reason, undefined)
   })
+}
 
-  ofTwins(
+/** A law: a key that is blocked or held says that nothing remains, and that as much is `used` as a twin does which is free. */
+function countsWhatIsConsumedDuringABlockAndAHold(subject: Subject): void {
+  const { lawOfTwins } = lawsAfter(subject, callsAndDuration(subject))
+  lawOfTwins(
     'counts during a block and a hold what was used, as without them',
     async (barred, free, { session, policy, duration }) => {
       for (const caller of [barred, free]) await caller.charge(Math.min(policy.capacity, subject.mostCost))
@@ -52,15 +72,12 @@ export function blocksAndHolds(subject: Subject): void {
       session.now += 1
     },
   )
+}
 
-  ofKey('goes by the latest block', async (caller, { session, duration }) => {
-    for (const lasts of [duration, Math.ceil(duration / 2), duration - 1]) {
-      await caller.block(lasts)
-      assert.equal((await caller.peek(0)).at, session.now + lasts)
-    }
-  })
-
-  ofTwins(
+/** A law: to unblock a key leaves what it has consumed, and a hold, as on a twin that was never blocked. */
+function endsABlockWithADurationOf0(subject: Subject): void {
+  const { lawOfTwins } = lawsAfter(subject, callsAndDuration(subject))
+  lawOfTwins(
     // Twins: the key that was blocked and unblocked must end up as the one that never was, with the same hold.
     'ends a block with a duration of 0, and keeps what was consumed and held',
     async (blocked, free, { session, duration }) => {
@@ -73,8 +90,15 @@ export function blocksAndHolds(subject: Subject): void {
       await blocked.unblock()
     },
   )
+}
 
-  ofKey('never shortens a block by that of a penalty', async (caller, { session, duration }) => {
+/**
+ * A law: a penalty's block (the argument `true`) never ends the longer block of an operator sooner; an operator's own block
+ * replaces the one before.
+ */
+function neverShortensABlockByThatOfAPenalty(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
+  lawOfKey('never shortens a block by that of a penalty', async (caller, { session, duration }) => {
     await caller.block(duration)
     const until = session.now + duration
     for (const lasts of [1, duration, duration + 1]) {
@@ -87,8 +111,15 @@ export function blocksAndHolds(subject: Subject): void {
     await caller.block(duration, true)
     assert.equal((await caller.peek(0)).at, session.now + duration)
   })
+}
 
-  ofKey('denies a call during a hold and books it for later', async (caller, { session, duration }) => {
+/**
+ * A law: a held key denies what would pass before the hold ends, with the reason 'held'; a call that may wait that long is
+ * booked for its end.
+ */
+function deniesACallDuringAHold(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
+  lawOfKey('denies a call during a hold and books it for later', async (caller, { session, duration }) => {
     const { at } = await caller.peek(1)
     await caller.hold(duration)
     const until = session.now + duration
@@ -107,8 +138,12 @@ export function blocksAndHolds(subject: Subject): void {
     )
     assert((await caller.peek(1)).at >= booked.at)
   })
+}
 
-  ofKey('never shortens a hold', async (caller, { session, duration }) => {
+/** A law: a hold that would end before the present one changes nothing. */
+function neverShortensAHold(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
+  lawOfKey('never shortens a hold', async (caller, { session, duration }) => {
     await caller.hold(duration)
     const until = session.now + duration
     for (const lasts of [1, duration - 1, duration]) {
@@ -119,4 +154,11 @@ export function blocksAndHolds(subject: Subject): void {
     await caller.hold(duration)
     assert.equal((await caller.peek(0)).at, until + 1)
   })
+}
+
+/** Draws the calls that a key has had, and for how long it is blocked or held, in microseconds. */
+function callsAndDuration(subject: Subject) {
+  return fc
+    .tuple(afterCalls(subject), fc.integer({ min: 2, max: 60_000_000 }))
+    .map(([before, duration]) => ({ ...before, duration }))
 }

@@ -1,20 +1,36 @@
 import { strict as assert } from 'node:assert'
 import { operationOf } from '../operation.js'
-import { law, lawsAfter, past, type Subject } from '../law.js'
+import { law, lawsAfter, afterCalls, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
  * Declares the laws of bookings: a call that waits is charged at the instant that it was given. `book` takes a cost and the
  * longest wait in microseconds. Of an answer, `reason` says why a call was denied (undefined if it was allowed) and `at` is the
  * earliest instant, in microseconds, at which its cost passes; its `booking` is set only where that instant lies ahead of now.
- * `ofKey` declares a test on a new key with a random past of calls behind it; `ofTwins` declares one on two keys with the same
+ * `lawOfKey` declares a test on a new key with a random past of calls behind it; `lawOfTwins` declares one on two keys with the same
  * past, which must also give the same answers in the end. `fill` uses up the key first, so that a booking has to wait.
  */
 export function booking(subject: Subject): void {
-  const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
+  const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
+  booksAtTheInstantThatWasAnnounced(subject)
+  lawOfTwins('books nothing when the wait is refused', async (refused, twin) => {
+    await fill(refused, subject.mostCost)
+    await fill(twin, subject.mostCost)
+    const { at, now } = await refused.peek(1)
+    if (at > now) await refused.book(1, at - now - 1)
+  })
+  makesNoBookingAheadIfTheCostFitsNow(subject)
+  letsCallsPassInTheirOrder(subject)
+  admitsNothingBeforeTheInstantOfABooking(subject)
+}
 
-  ofKey('books at the instant that was announced', async (caller) => {
+/**
+ * A law: a call that may wait until the instant `at` which a peek has named is booked at that instant, and one that may wait a
+ * microsecond less is denied.
+ */
+function booksAtTheInstantThatWasAnnounced(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('books at the instant that was announced', async (caller) => {
     await fill(caller, subject.mostCost)
     const { at, now } = await caller.peek(1)
     if (at === now) return
@@ -24,15 +40,12 @@ export function booking(subject: Subject): void {
     assert.deepEqual([booked.reason, booked.at, booked.remaining], [undefined, at, 0])
     assert.deepEqual([booked.booking?.at, booked.booking?.key], [at, caller.key])
   })
+}
 
-  ofTwins('books nothing when the wait is refused', async (refused, twin) => {
-    await fill(refused, subject.mostCost)
-    await fill(twin, subject.mostCost)
-    const { at, now } = await refused.peek(1)
-    if (at > now) await refused.book(1, at - now - 1)
-  })
-
-  ofKey('makes no booking ahead of now if the cost fits', async (caller) => {
+/** A law: a call that may wait, and need not, is charged now and makes no booking. */
+function makesNoBookingAheadIfTheCostFitsNow(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('makes no booking ahead of now if the cost fits', async (caller) => {
     const { at, now, remaining } = await caller.peek(1)
     if (at > now) return
     const booked = await caller.book(1, 1e9)
@@ -41,11 +54,15 @@ export function booking(subject: Subject): void {
       [undefined, now, undefined, remaining - 1],
     )
   })
+}
 
+/** A law: among drawn calls, some of which wait, none passes at an earlier instant than one that came before it. */
+function letsCallsPassInTheirOrder(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'lets calls pass in the order in which they came',
-    past(subject, { book: 8, consume: 4, refund: 1, charge: 1 }),
+    afterCalls(subject, { book: 8, consume: 4, refund: 1, charge: 1 }),
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])
       let last = 0
@@ -59,8 +76,12 @@ export function booking(subject: Subject): void {
       }
     },
   )
+}
 
-  ofKey('admits nothing before the instant of a booking', async (caller, { session }) => {
+/** A law: while a call is booked for a later instant, no other passes before it, even if units are given back meanwhile. */
+function admitsNothingBeforeTheInstantOfABooking(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('admits nothing before the instant of a booking', async (caller, { session }) => {
     await fill(caller, subject.mostCost)
     const booked = await caller.book(1, 2 ** 50)
     if (!booked.booking) return

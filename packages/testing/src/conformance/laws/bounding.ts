@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { operationOf } from '../operation.js'
-import { law, past, type Subject } from '../law.js'
+import { law, afterCalls, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { ruleOf } from '../rule.js'
 import type { Caller } from '../session.js'
@@ -17,8 +17,17 @@ import { starts, traffic } from '../traffic.js'
  * millisecond, as the products would grow too large; the coarser time must not let a unit pass early.
  */
 export function bounding(subject: Subject): void {
-  const { factory, model } = subject.shape
+  keepsItsBoundOverEverySpan(subject)
+  keepsItsBoundWhenAllIsTaken(subject)
+  keepsItsBoundWhenUnitsAreGivenBack(subject)
+  const { model, variant } = subject.shape
+  if (model.capacity && model.multiplied(variant))
+    keepsItsBoundWhenATickIsAMillisecond(subject, model.capacity)
+}
 
+/** A law: after drawn calls, no span of time has admitted more units than the algorithm promises, less what was refunded. */
+function keepsItsBoundOverEverySpan(subject: Subject): void {
+  const { factory, model } = subject.shape
   const kinds = {
     'net of refunds': { consume: 6, book: 4, refund: 2 },
     'whatever is charged besides': { consume: 6, book: 4, charge: 2 },
@@ -27,7 +36,7 @@ export function bounding(subject: Subject): void {
     law(
       subject,
       `keeps its bound over every span, ${what}`,
-      past(subject, mixed),
+      afterCalls(subject, mixed),
       async (session, { options: numbers, steps }) => {
         const caller = session.caller([factory(numbers)])
         const trace = new Trace(ruleOf(model, numbers))
@@ -43,13 +52,16 @@ export function bounding(subject: Subject): void {
       },
     )
   }
+}
 
+/** A law: the promise also holds for the greediest caller, who takes all that remains at every instant at which he comes. */
+function keepsItsBoundWhenAllIsTaken(subject: Subject): void {
+  const { factory, model } = subject.shape
   const greedy = fc.record({
     options: options(subject.shape),
     start: starts,
     steps: traffic({ kinds: { peek: 1 }, most: 40 }),
   })
-
   law(
     subject,
     'keeps its bound when all that remains is taken at once, again and again',
@@ -65,11 +77,15 @@ export function bounding(subject: Subject): void {
       trace.check()
     },
   )
+}
 
+/** A law: the promise also holds if units are given back while calls are booked for later. */
+function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
+  const { factory, model } = subject.shape
   law(
     subject,
     'keeps its bound when units are given back behind bookings',
-    past(subject, { consume: 1 }),
+    afterCalls(subject, { consume: 1 }),
     async (session, { options: numbers, steps }) => {
       const caller = session.caller([factory(numbers)])
       const trace = new Trace(ruleOf(model, numbers))
@@ -87,11 +103,15 @@ export function bounding(subject: Subject): void {
       trace.check()
     },
   )
+}
 
-  const { capacity, multiplied } = model
-  if (!capacity || !multiplied(subject.shape.variant)) return
+/**
+ * A law: the promise also holds where time is counted in milliseconds, as in windows above an hour, and a call comes within
+ * one. `capacity` is the algorithm's option for the most units at once.
+ */
+function keepsItsBoundWhenATickIsAMillisecond(subject: Subject, capacity: string): void {
+  const { factory, model } = subject.shape
   const coarse = { ...subject.shape.variant, window: 3_600_010, limit: 700_000, [capacity]: 2 }
-
   law(
     subject,
     'keeps its bound when a tick is a millisecond and a call comes within the one that pays off the debt',

@@ -1,34 +1,49 @@
 import { strict as assert } from 'node:assert'
 import type { Booking } from '@sluice/core/store'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
  * Declares the laws of cancelling a booking (true if the key is as if it had never been booked, false if its units were released
  * instead) and of confirming that a booking still stands at its instant. `place` makes a booking that lies ahead of now, `empty`
- * uses up what is left. `ofKey` declares a test on a new key with a random past of calls behind it; `ofTwins` declares one on two
+ * uses up what is left. `lawOfKey` declares a test on a new key with a random past of calls behind it; `lawOfTwins` declares one on two
  * keys with the same past, which must also give the same answers in the end.
  */
 export function cancelling(subject: Subject): void {
+  restoresTheKeyWhenTheNewestBookingIsCancelled(subject)
+  releasesTheUnitsOfAnOlderBooking(subject)
+  ignoresCallsThatWroteNothing(subject)
+  confirmsABookingUntilTheKeyIsLost(subject)
+}
+
+/**
+ * A law: cancelling bookings, the newest first, leaves the key as its twin, which never made them. Each can be cancelled once.
+ */
+function restoresTheKeyWhenTheNewestBookingIsCancelled(subject: Subject): void {
+  const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
+  lawOfTwins(
+    'restores the key when the newest booking is cancelled',
+    async (cancelled, twin, { session }) => {
+      for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
+      const first = await place(cancelled, subject.mostCost)
+      const second = await place(cancelled, subject.mostCost)
+      // Half-way to its instant a booking can still be cancelled without a trace, the newest first.
+      session.now = Math.floor((session.now + first.at) / 2)
+      assert.equal(await cancelled.cancel(second), true)
+      assert.equal(await cancelled.cancel(second), false)
+      assert.equal(await cancelled.cancel(first), true)
+      assert.equal(await cancelled.cancel(first), false)
+    },
+  )
+}
+
+/** A law: a booking after which something else was written is not undone; to cancel it is the same as to release its units. */
+function releasesTheUnitsOfAnOlderBooking(subject: Subject): void {
   const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
-
-  ofTwins('restores the key when the newest booking is cancelled', async (cancelled, twin, { session }) => {
-    for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
-    const first = await place(cancelled, subject.mostCost)
-    const second = await place(cancelled, subject.mostCost)
-    // Half-way to its instant a booking can still be cancelled without a trace, the newest first.
-    session.now = Math.floor((session.now + first.at) / 2)
-    assert.equal(await cancelled.cancel(second), true)
-    assert.equal(await cancelled.cancel(second), false)
-    assert.equal(await cancelled.cancel(first), true)
-    assert.equal(await cancelled.cancel(first), false)
-  })
-
   law(
     subject,
     'releases the units of a booking that is not the newest write',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       for (const write of ['book', 'charge', 'refund', 'reset'] as const) {
@@ -47,8 +62,12 @@ export function cancelling(subject: Subject): void {
       }
     },
   )
+}
 
-  ofKey('ignores calls that wrote nothing when a booking is cancelled', async (caller) => {
+/** A law: reads and denied calls, which write nothing, do not keep an earlier booking from being cancelled. */
+function ignoresCallsThatWroteNothing(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('ignores calls that wrote nothing when a booking is cancelled', async (caller) => {
     const booked = await place(caller, subject.mostCost)
     await caller.peek(1)
     await caller.consume(0)
@@ -56,11 +75,18 @@ export function cancelling(subject: Subject): void {
     await caller.book(1, 0)
     assert.equal(await caller.cancel(booked), true)
   })
+}
 
+/**
+ * A law: a booking 'stands' at its instant unless the key was reset, held or blocked meanwhile; TROUBLES has the answer for
+ * each.
+ */
+function confirmsABookingUntilTheKeyIsLost(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'confirms a booking until the key is lost, held or blocked',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       for (const [trouble, found] of TROUBLES) {

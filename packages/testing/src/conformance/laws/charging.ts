@@ -1,19 +1,38 @@
 import { strict as assert } from 'node:assert'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 
 /**
- * Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. `ofKey` declares a test on
- * a new key with a random past of calls behind it; `ofTwins` declares one on two keys with the same past, which must also give
+ * Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. `lawOfKey` declares a test on
+ * a new key with a random past of calls behind it; `lawOfTwins` declares one on two keys with the same past, which must also give
  * the same answers in the end: so what is done to one of them alone must leave no trace. Of an answer, `reason` says why a call
  * was denied (undefined if it was allowed) and `at` is the earliest instant, in microseconds, at which its cost passes; Infinity
  * if it never does. `mostCost` is the largest cost that the store takes: laws skip larger ones. 2 ** 50 microseconds, 35 years,
  * stand for a wait without a bound.
  */
 export function charging(subject: Subject): void {
-  const { factory } = subject.shape
-  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
+  const { lawOfKey, lawOfTwins } = lawsAfter(subject, afterCalls(subject))
+  changesNothingWhenItDenies(subject)
+  neverLetsACostAboveTheCapacityPass(subject)
+  lawOfTwins('only reads at a cost of 0', async (read, untouched, { session }) => {
+    for (let i = 0; i < 3; i++) {
+      const answer = await read.consume(0)
+      assert.deepEqual([answer.reason, answer.at], [undefined, session.now])
+      assert.equal(answer.remaining, (await untouched.peek(1)).remaining)
+    }
+  })
+  letsExactlyTheRemainingUnitsPass(subject)
+  lawOfKey('takes the cost from what remains', async (caller) => {
+    const { remaining } = await caller.peek(1)
+    const cost = Math.min(Math.ceil(remaining / 2), subject.mostCost)
+    assert.equal((await caller.consume(cost)).remaining, remaining - cost)
+    assert.equal((await caller.peek(1)).remaining, remaining - cost)
+  })
+}
 
-  ofTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {
+/** A law: a denied call leaves the key as its twin, which was not called, and answers what a peek does. */
+function changesNothingWhenItDenies(subject: Subject): void {
+  const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
+  lawOfTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {
     const { remaining } = await denied.peek(1)
     for (const cost of [remaining + 1, policy.capacity, policy.capacity + 1]) {
       if (cost <= remaining || cost > subject.mostCost) continue
@@ -29,11 +48,15 @@ export function charging(subject: Subject): void {
       assert(refused.reason && !refused.booking)
     }
   })
+}
 
+/** A law: a cost above the capacity is denied for ever, with the reason 'cost', and leaves the key as one that was not asked. */
+function neverLetsACostAboveTheCapacityPass(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'never lets a cost above the capacity pass',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policy = factory(options)
       if (policy.capacity >= subject.mostCost) return
@@ -52,28 +75,17 @@ export function charging(subject: Subject): void {
       await expectEqualKeys(asked, untouched)
     },
   )
+}
 
-  ofTwins('only reads at a cost of 0', async (read, untouched, { session }) => {
-    for (let i = 0; i < 3; i++) {
-      const answer = await read.consume(0)
-      assert.deepEqual([answer.reason, answer.at], [undefined, session.now])
-      assert.equal(answer.remaining, (await untouched.peek(1)).remaining)
-    }
-  })
-
-  ofKey('lets exactly the remaining units pass', async (caller) => {
+/** A law: one unit more than `remaining` is denied, and exactly `remaining` units pass. */
+function letsExactlyTheRemainingUnitsPass(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('lets exactly the remaining units pass', async (caller) => {
     const { remaining } = await caller.peek(0)
     if (remaining >= subject.mostCost) return
     assert((await caller.consume(remaining + 1)).reason)
     const answer = await caller.consume(remaining)
     assert.deepEqual([answer.reason, answer.remaining], [undefined, 0])
     assert((await caller.consume(1)).reason)
-  })
-
-  ofKey('takes the cost from what remains', async (caller) => {
-    const { remaining } = await caller.peek(1)
-    const cost = Math.min(Math.ceil(remaining / 2), subject.mostCost)
-    assert.equal((await caller.consume(cost)).remaining, remaining - cost)
-    assert.equal((await caller.peek(1)).remaining, remaining - cost)
   })
 }

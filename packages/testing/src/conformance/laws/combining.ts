@@ -14,15 +14,16 @@ import { starts, traffic } from '../traffic.js'
  * remains.
  */
 export function combining(subject: Subject): void {
-  const scenario = fc.constantFrom(...subject.shapes).chain((other) =>
-    fc.record({
-      numbers: fc.tuple(options(subject.shape), options(other)),
-      other: fc.constant(other),
-      start: starts,
-      steps: traffic({ kinds: { consume: 5, peek: 1, refund: 1, charge: 1 }, most: 10 }),
-    }),
-  )
+  answersWhatEachPolicyAnswersAlone(subject)
+  chargesNoneWhenOneRefuses(subject)
+}
 
+/**
+ * A law: a key under two policies answers as made of two keys under one policy each, which are charged only where the call on
+ * both passes.
+ */
+function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
+  const scenario = callsUnderTwoPolicies(subject)
   law(
     subject,
     'answers for a list of policies what each of them answers alone',
@@ -60,7 +61,11 @@ export function combining(subject: Subject): void {
       }
     },
   )
+}
 
+/** A law: if one of two policies denies a call, the other is not charged either, whichever is declared first. */
+function chargesNoneWhenOneRefuses(subject: Subject): void {
+  const scenario = callsUnderTwoPolicies(subject)
   law(
     subject,
     'charges none of the policies when one refuses',
@@ -100,5 +105,17 @@ function expectCombined(answer: Answer, each: readonly Answer[]): void {
   assert.deepEqual(
     [...answer.parts!],
     each.flatMap((one) => [one.at, one.remaining, one.resetAt]),
+  )
+}
+
+/** Draws a second policy, of any shape, and calls of a key under both. */
+function callsUnderTwoPolicies(subject: Subject) {
+  return fc.constantFrom(...subject.shapes).chain((other) =>
+    fc.record({
+      numbers: fc.tuple(options(subject.shape), options(other)),
+      other: fc.constant(other),
+      start: starts,
+      steps: traffic({ kinds: { consume: 5, peek: 1, refund: 1, charge: 1 }, most: 10 }),
+    }),
   )
 }

@@ -1,17 +1,27 @@
 import { strict as assert } from 'node:assert'
-import { expectEqualKeys, law, lawsAfter, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 
 /**
  * Declares the laws of refunds, which give the newest units of a key back, and of charges, which are made whether they fit or
- * not, up to twice the capacity. `ofKey` declares a test on a new key with a random past of calls behind it; `law` with `past`
+ * not, up to twice the capacity. `lawOfKey` declares a test on a new key with a random past of calls behind it; `law` with `afterCalls`
  * and `replay` does the same for several keys. `mostCost` is the largest cost that the store takes; laws that need a larger one
  * return early.
  */
 export function correcting(subject: Subject): void {
-  const { factory } = subject.shape
-  const { ofKey } = lawsAfter(subject, past(subject))
+  givesBackWhatWasBooked(subject)
+  neverFallsBelowEmpty(subject)
+  changesNothingByARefundToANewKey(subject)
+  neverRefusesACharge(subject)
+  saysWithAChargeWhatCountsAfterIt(subject)
+  saturatesAtTwiceTheCapacity(subject)
+  owesAtMostTwiceTheCapacity(subject)
+  countsWhatPassesAfterALargeCharge(subject)
+}
 
-  ofKey('gives back what was booked, and no more', async (caller) => {
+/** A law: a refund of what was just consumed, also in two steps, restores what remains. */
+function givesBackWhatWasBooked(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('gives back what was booked, and no more', async (caller) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(remaining, subject.mostCost)
     await caller.consume(cost)
@@ -22,8 +32,12 @@ export function correcting(subject: Subject): void {
     } else if (cost === 1) await caller.refund(1)
     assert.equal((await caller.peek(1)).remaining, remaining)
   })
+}
 
-  law(subject, 'never falls below empty', past(subject), async (session, { options, steps }) => {
+/** A law: refunds of more than was ever consumed leave the key as a new one, and not with more than its capacity. */
+function neverFallsBelowEmpty(subject: Subject): void {
+  const { factory } = subject.shape
+  law(subject, 'never falls below empty', afterCalls(subject), async (session, { options, steps }) => {
     const policy = factory(options)
     const [caller, fresh] = [session.caller([policy]), session.caller([policy])]
     await replay(subject, steps, caller)
@@ -38,11 +52,15 @@ export function correcting(subject: Subject): void {
     await fresh.consume(Math.min(policy.capacity, subject.mostCost))
     assert.equal((await caller.peek(1)).remaining, (await fresh.peek(1)).remaining)
   })
+}
 
+/** A law: a refund to a key that consumed nothing changes nothing. */
+function changesNothingByARefundToANewKey(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'changes nothing by a refund to a new key',
-    past(subject),
+    afterCalls(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
       const [refunded, fresh] = [session.caller(policies), session.caller(policies)]
@@ -51,8 +69,12 @@ export function correcting(subject: Subject): void {
       await expectEqualKeys(refunded, fresh)
     },
   )
+}
 
-  ofKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
+/** A law: a `charge` takes units whether they fit or not; what remains is then 0, never less. */
+function neverRefusesACharge(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(Math.ceil(remaining / 2) + 1, subject.mostCost)
     await caller.charge(cost)
@@ -61,8 +83,15 @@ export function correcting(subject: Subject): void {
     await caller.charge(more)
     assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost - more))
   })
+}
 
-  ofKey('says with a charge what counts after it, if it says that', async (caller, { session }) => {
+/**
+ * A law: a store that reports what counts after a charge (`counted`) reports the same as a peek: the instant, the units used,
+ * those charged, and when all are free again.
+ */
+function saysWithAChargeWhatCountsAfterIt(subject: Subject): void {
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
+  lawOfKey('says with a charge what counts after it, if it says that', async (caller, { session }) => {
     const [keyspace, key] = [caller.keyspaces[0]!, caller.key]
     for (let i = 0; i < 3; i++) {
       let counts: readonly number[] | undefined
@@ -73,22 +102,38 @@ export function correcting(subject: Subject): void {
       assert.deepEqual(counts, [session.now, used![0], effect, resetAt])
     }
   })
+}
 
-  law(subject, 'saturates at twice the capacity', past(subject), async (session, { options, steps }) => {
-    const policy = factory(options)
-    if (2 * policy.capacity > subject.mostCost) return
-    const [once, often] = [session.caller([policy]), session.caller([policy])]
-    await replay(subject, steps, once, often)
-    session.now = Math.max(session.now, ...once.bookings.map(({ at }) => at))
-    await once.charge(2 * policy.capacity)
-    for (let i = 0; i < 3; i++) await often.charge(subject.mostCost)
-    await expectEqualKeys(once, often)
-  })
+/** A law: charges beyond twice the capacity add nothing, so that the wait after them is bounded. */
+function saturatesAtTwiceTheCapacity(subject: Subject): void {
+  const { factory } = subject.shape
+  law(
+    subject,
+    'saturates at twice the capacity',
+    afterCalls(subject),
+    async (session, { options, steps }) => {
+      const policy = factory(options)
+      if (2 * policy.capacity > subject.mostCost) return
+      const [once, often] = [session.caller([policy]), session.caller([policy])]
+      await replay(subject, steps, once, often)
+      session.now = Math.max(session.now, ...once.bookings.map(({ at }) => at))
+      await once.charge(2 * policy.capacity)
+      for (let i = 0; i < 3; i++) await often.charge(subject.mostCost)
+      await expectEqualKeys(once, often)
+    },
+  )
+}
 
+/**
+ * A law: after charges of many times the capacity, a refund of one capacity leaves exactly nothing, and one unit more leaves
+ * one.
+ */
+function owesAtMostTwiceTheCapacity(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'owes at most twice the capacity',
-    past(subject, { consume: 1 }),
+    afterCalls(subject, { consume: 1 }),
     async (session, { options }) => {
       const { capacity } = factory(options)
       if (2 * capacity > subject.mostCost) return
@@ -100,11 +145,15 @@ export function correcting(subject: Subject): void {
       assert.equal((await caller.peek(1)).remaining, 1)
     },
   )
+}
 
+/** A law: after a charge of twice the capacity, calls pass again only once it has left, and are counted then. */
+function countsWhatPassesAfterALargeCharge(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'counts what passes after a large charge',
-    past(subject, { consume: 1 }),
+    afterCalls(subject, { consume: 1 }),
     async (session, { options }) => {
       const { capacity } = factory(options)
       if (2 * capacity > subject.mostCost) return

@@ -8,7 +8,7 @@ import {
 } from '@sluice/core'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { law, past, replay, type Subject } from '../law.js'
+import { law, afterCalls, replay, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { Caller, Session } from '../session.js'
 import { withoutCache } from './several-keys.js'
@@ -28,7 +28,7 @@ export function deciding(subject: Subject): void {
       options(shape).map((own) => ({ policy: shape.factory(own), mostCost: subject.mostCostWith(shape) })),
     )
   const drawn = fc
-    .tuple(past(subject), fc.array(beside, { maxLength: 2 }), fc.integer({ min: 1, max: 2 ** 40 }))
+    .tuple(afterCalls(subject), fc.array(beside, { maxLength: 2 }), fc.integer({ min: 1, max: 2 ** 40 }))
     .map(([before, others, duration]) => ({ ...before, others, duration }))
 
   law(subject, 'decides as a memory store does, in every field', drawn, async (session, value) => {

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { operationOf } from '../operation.js'
-import { expectEqualKeys, law, replay, seen, type Subject } from '../law.js'
+import { expectEqualKeys, law, replay, comparable, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
 import { Session } from '../session.js'
 import { HISTORY, starts, traffic } from '../traffic.js'
@@ -12,13 +12,17 @@ import { HISTORY, starts, traffic } from '../traffic.js'
  * its list, 0 if left out. What was consumed belongs to the key and not to a list.
  */
 export function limits(subject: Subject): void {
-  const { shape } = subject
-  const scenario = fc.record({
-    tiers: tiers(shape, 2, true),
-    start: starts,
-    steps: traffic({ kinds: HISTORY, most: 8 }),
-  })
+  measuresAgainstTheNumbersOfTheCall(subject)
+  forgetsNothingWhenALimitChanges(subject)
+  keepsWhatWasConsumedUnderASmallerLimit(subject)
+  keepsKeysApart(subject)
+  forgetsAKeyThatIsReset(subject)
+}
 
+/** A law: what remains is the capacity of the list that a call brings, less what was consumed under either list. */
+function measuresAgainstTheNumbersOfTheCall(subject: Subject): void {
+  const { shape } = subject
+  const scenario = keyUnderTwoLists(shape)
   law(
     subject,
     'measures what was consumed against the numbers of the call that asks',
@@ -35,7 +39,12 @@ export function limits(subject: Subject): void {
       }
     },
   )
+}
 
+/** A law: peeks and denied calls under another list leave the key as its twin, which is called under one list alone. */
+function forgetsNothingWhenALimitChanges(subject: Subject): void {
+  const { shape } = subject
+  const scenario = keyUnderTwoLists(shape)
   law(
     subject,
     'forgets nothing when a limit is lowered and raised again',
@@ -51,7 +60,12 @@ export function limits(subject: Subject): void {
       await expectEqualKeys(changed, steady)
     },
   )
+}
 
+/** A law: a charge under a smaller limit does not lower what a larger limit has let through before. */
+function keepsWhatWasConsumedUnderASmallerLimit(subject: Subject): void {
+  const { shape } = subject
+  const scenario = keyUnderTwoLists(shape)
   law(
     subject,
     'keeps what was consumed when more is charged under a smaller limit',
@@ -66,7 +80,12 @@ export function limits(subject: Subject): void {
       assert.equal((await caller.peek(1, 1)).remaining, 0)
     },
   )
+}
 
+/** A law: a key answers beside a busy one as it does alone in another store. */
+function keepsKeysApart(subject: Subject): void {
+  const { shape } = subject
+  const scenario = keyUnderTwoLists(shape)
   law(subject, 'keeps keys apart', scenario, async (session, { tiers: [options], start, steps }) => {
     const policies = [shape.factory(options!)]
     const [busy, quiet] = [session.caller(policies), session.caller(policies)]
@@ -78,11 +97,16 @@ export function limits(subject: Subject): void {
       const operation = operationOf(step, session.now, policies, quiet.known, subject.mostCost)
       await busy.perform(operation)
       const [answer, answerAlone] = [await quiet.perform(operation), await alone.perform(operation)]
-      assert.deepEqual(seen(answer), seen(answerAlone))
+      assert.deepEqual(comparable(answer), comparable(answerAlone))
     }
     await elsewhere.close()
   })
+}
 
+/** A law: a key that was charged, blocked and held, and is reset, is as one that was never used. */
+function forgetsAKeyThatIsReset(subject: Subject): void {
+  const { shape } = subject
+  const scenario = keyUnderTwoLists(shape)
   law(subject, 'forgets a key that is reset', scenario, async (session, { tiers: [options], steps }) => {
     const policies = [shape.factory(options!)]
     const [caller, fresh] = [session.caller(policies), session.caller(policies)]
@@ -92,5 +116,14 @@ export function limits(subject: Subject): void {
     await caller.hold(1e6)
     await caller.reset()
     await expectEqualKeys(caller, fresh)
+  })
+}
+
+/** Draws two lists of numbers for one policy, and the calls that its key has had. */
+function keyUnderTwoLists(shape: Subject['shape']) {
+  return fc.record({
+    tiers: tiers(shape, 2, true),
+    start: starts,
+    steps: traffic({ kinds: HISTORY, most: 8 }),
   })
 }

@@ -2,7 +2,7 @@ import type { Penalty } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Policy } from '@sluice/core'
-import { law, past, replay, type Subject } from '../law.js'
+import { law, afterCalls, replay, type Past, type Subject } from '../law.js'
 import { options, penalties } from '../numbers.js'
 import { operationOf } from '../operation.js'
 import { ruleOf } from '../rule.js'
@@ -18,25 +18,25 @@ import { starts, traffic } from '../traffic.js'
  * `fill` uses up the key, so that the next call is refused.
  */
 export function penalizing(subject: Subject): void {
-  const { factory } = subject.shape
-  const drawn = fc.tuple(past(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
-  /**
-   * Makes a caller of a new key and carries out the drawn past on it. These calls come under tier 0, which has no penalty, so
-   * that none of their refusals counts towards the first block.
-   */
-  const open = async (
-    session: Session,
-    { options, steps }: { options: Parameters<typeof factory>[0]; steps: Parameters<typeof replay>[1] },
-    penalty: Penalty,
-  ): Promise<Caller> => {
-    const policies: readonly Policy[] = [factory(options)]
-    const caller = session.callerUnder([undefined, penalty], policies, policies)
-    await replay(subject, steps, caller)
-    return caller
-  }
+  blocksForLongerWithEveryRefusal(subject)
+  forgetsTheCountAtABlockOfNoLength(subject)
+  countsNoOtherCall(subject)
+  countsAPlaceThatIsRefused(subject)
+  countsATryThatIsRefused(subject)
+  forgetsTheCountWhenItsTimeIsOver(subject)
+  forgetsTheCountWithTheKey(subject)
+  keepsTheCountWhileThePenaltyIsTurnedOff(subject)
+  countsCallsThatComeAtOnce(subject)
+}
 
+/**
+ * A law: from refusal number `after` on each refusal blocks the key, `factor` times as long as the one before and at most
+ * `maxBlock`.
+ */
+function blocksForLongerWithEveryRefusal(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'blocks for longer with every refusal that counts', drawn, async (session, value) => {
-    const caller = await open(session, value, value.penalty)
+    const caller = await callerWithPast(subject, session, value, value.penalty)
     assert.deepEqual(caller.keyspaces[1]!.penalty, value.penalty)
     const { after, block, factor, maxBlock } = value.penalty
     let lasts = block
@@ -63,11 +63,15 @@ export function penalizing(subject: Subject): void {
       lasts = Math.min(maxBlock, Math.floor(lasts * factor))
     }
   })
+}
 
+/** A law: a penalty's block of 0 microseconds forgets the count of refusals, and leaves a hold. */
+function forgetsTheCountAtABlockOfNoLength(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count at a block of no length', drawn, async (session, value) => {
     const penalty = { ...value.penalty, after: 2 }
     for (const isForgiven of [false, true]) {
-      const caller = await open(session, { ...value, steps: [] }, penalty)
+      const caller = await callerWithPast(subject, session, { ...value, steps: [] }, penalty)
       await fill(caller)
       await caller.consume(1, 1)
       await caller.hold(1)
@@ -79,9 +83,13 @@ export function penalizing(subject: Subject): void {
       assert.equal((await caller.peek(0)).reason, isForgiven ? undefined : 'blocked')
     }
   })
+}
 
+/** A law: with a penalty that blocks at the first refusal, none of the calls that are no refusals blocks the key. */
+function countsNoOtherCall(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'counts no other call', drawn, async (session, value) => {
-    const caller = await open(session, value, { ...value.penalty, after: 1 })
+    const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
     await fill(caller)
     const { capacity } = caller.tiers[0]![0]!
     const { at } = await caller.peek(1, 1)
@@ -102,9 +110,13 @@ export function penalizing(subject: Subject): void {
     const { reason } = await caller.peek(1, 1)
     assert.equal(reason, at > session.now ? 'limit' : undefined)
   })
+}
 
+/** A law: a call that may wait, but not as long as it would have to, counts as a refusal. */
+function countsAPlaceThatIsRefused(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'counts a place that is refused', drawn, async (session, value) => {
-    const caller = await open(session, value, { ...value.penalty, after: 1 })
+    const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
     await fill(caller)
     const { at } = await caller.peek(1)
     const refused = await caller.book(1, at - session.now - 1, 1)
@@ -112,21 +124,29 @@ export function penalizing(subject: Subject): void {
     assert.deepEqual([refused.reason, refused.at, refused.booking], ['limit', until, undefined])
     assert.equal((await caller.book(1, 2 ** 50, 1)).reason, 'blocked')
   })
+}
 
+/** A law: a denied `try`, the first step of a call on several keys, counts as a refusal. */
+function countsATryThatIsRefused(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'counts a try that is refused', drawn, async (session, value) => {
-    const caller = await open(session, value, { ...value.penalty, after: 1 })
+    const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
     await fill(caller)
     const { at } = await caller.peek(1)
     const tried = await caller.try(1, 1)
     assert.deepEqual([tried.reason, tried.at], ['limit', Math.max(at, session.now + value.penalty.block)])
     assert.equal((await caller.peek(0)).reason, 'blocked')
   })
+}
 
+/** A law: a refusal is forgotten `forgetAfter` after the key is full again, and not a microsecond before. */
+function forgetsTheCountWhenItsTimeIsOver(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count when its time is over, and not before', drawn, async (session, value) => {
     const penalty = { ...value.penalty, after: 2 }
     // With `after` 2 a second refusal blocks, if it comes a microsecond before the first is forgotten, but not at that instant.
     for (const early of [1, 0]) {
-      const caller = await open(session, { ...value, steps: [] }, penalty)
+      const caller = await callerWithPast(subject, session, { ...value, steps: [] }, penalty)
       await fill(caller)
       const { resetAt } = await caller.consume(1, 1)
       session.now = resetAt + penalty.forgetAfter - early
@@ -135,9 +155,13 @@ export function penalizing(subject: Subject): void {
       assert.equal((await caller.peek(0)).reason, early ? 'blocked' : undefined)
     }
   })
+}
 
+/** A law: a reset forgets the refusals of a key. */
+function forgetsTheCountWithTheKey(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count with the key', drawn, async (session, value) => {
-    const caller = await open(session, value, { ...value.penalty, after: 2 })
+    const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 2 })
     for (let round = 0; round < 3; round++) {
       await fill(caller)
       assert.equal((await caller.consume(1, 1)).reason, 'limit')
@@ -145,9 +169,13 @@ export function penalizing(subject: Subject): void {
       await caller.reset()
     }
   })
+}
 
+/** A law: a call without the penalty (tier 0) in between does not lower the count of refusals. */
+function keepsTheCountWhileThePenaltyIsTurnedOff(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'keeps the count while the penalty is turned off', drawn, async (session, value) => {
-    const caller = await open(session, value, { ...value.penalty, after: 2 })
+    const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 2 })
     await fill(caller)
     const { resetAt } = await caller.consume(1, 1)
     session.now = resetAt
@@ -156,10 +184,17 @@ export function penalizing(subject: Subject): void {
     await caller.consume(1, 1)
     assert.equal((await caller.peek(0)).reason, 'blocked')
   })
+}
 
+/**
+ * A law: of calls that come at once exactly as many pass as units remain, `after` are refused, and the others find the key
+ * blocked.
+ */
+function countsCallsThatComeAtOnce(subject: Subject): void {
+  const drawn = callsAndPenalty(subject)
   law(subject, 'counts calls that come at once one by one', drawn, async (session, value) => {
     const { after } = value.penalty
-    const caller = await open(session, value, value.penalty)
+    const caller = await callerWithPast(subject, session, value, value.penalty)
     const { remaining } = await caller.peek(1)
     // At most 20 units stay free, so that few calls are enough: these pass, `after` are refused, and 5 find the key blocked.
     const few = Math.min(remaining, 20)
@@ -180,10 +215,15 @@ export function penalizing(subject: Subject): void {
  * blocks.
  */
 export function beginningAnew(subject: Subject): void {
-  const { factory, model } = subject.shape
-  const fresh = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
-  const drawn = fc.tuple(past(subject), fresh).map(([before, penalty]) => ({ ...before, penalty }))
+  endsABlockWithAFullAllowance(subject)
+  losesWhatWasChargedBeforeABlock(subject)
+  admitsAtMostThePromise(subject)
+}
 
+/** A law: when a block ends the key has its whole allowance, and the next refusal still blocks for longer. */
+function endsABlockWithAFullAllowance(subject: Subject): void {
+  const { factory } = subject.shape
+  const drawn = callsAndPenalty(subject, freshPenalties)
   law(subject, 'ends a block with a full allowance, and keeps the count', drawn, async (session, value) => {
     const { after, block, factor, maxBlock } = value.penalty
     const policies = [factory(value.options)]
@@ -206,7 +246,15 @@ export function beginningAnew(subject: Subject): void {
       lasts = Math.min(maxBlock, Math.floor(lasts * factor))
     }
   })
+}
 
+/**
+ * A law: a block that clears the key also loses its charges and bookings: they can be neither released, confirmed nor cancelled
+ * after it.
+ */
+function losesWhatWasChargedBeforeABlock(subject: Subject): void {
+  const { factory } = subject.shape
+  const drawn = callsAndPenalty(subject, freshPenalties)
   law(subject, 'loses what was booked or charged before a block', drawn, async (session, value) => {
     const caller = session.callerUnder([{ ...value.penalty, after: 1 }], [factory(value.options)])
     await caller.consume(1)
@@ -224,18 +272,21 @@ export function beginningAnew(subject: Subject): void {
     }
     assert.equal((await caller.peek(0)).remaining, caller.tiers[0]![0]!.capacity)
   })
+}
 
+/** A law: between two blocks, each of which clears the key, no span admits more than each policy promises. */
+function admitsAtMostThePromise(subject: Subject): void {
+  const { factory, model } = subject.shape
   const scenario = fc.constantFrom(...subject.shapes).chain((other) =>
     fc.record({
       numbers: fc.tuple(options(subject.shape), options(other)),
       other: fc.constant(other),
       isAlone: fc.boolean(),
-      penalty: fresh,
+      penalty: freshPenalties,
       start: starts,
       steps: traffic({ kinds: { consume: 8, book: 3, peek: 1 }, most: 30 }),
     }),
   )
-
   law(
     subject,
     'admits in any span at most the promise, and once more for each block that begins in it',
@@ -287,4 +338,28 @@ async function fill(caller: Caller): Promise<void> {
     { at, remaining } = await caller.peek(1)
   )
     await caller.charge(Math.min(Math.max(1, remaining), 2 ** 31))
+}
+
+/**
+ * Makes a caller of a new key and carries out the drawn past on it. These calls come under tier 0, which has no penalty, so that
+ * none of their refusals counts towards the first block.
+ */
+async function callerWithPast(
+  subject: Subject,
+  session: Session,
+  { options, steps }: Pick<Past, 'options' | 'steps'>,
+  penalty: Penalty,
+): Promise<Caller> {
+  const policies: readonly Policy[] = [subject.shape.factory(options)]
+  const caller = session.callerUnder([undefined, penalty], policies, policies)
+  await replay(subject, steps, caller)
+  return caller
+}
+
+/** Draws penalties after whose blocks a key begins anew, with a full allowance. */
+const freshPenalties = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
+
+/** Draws the calls that a key has had, and the penalty under which it is called from then on. */
+function callsAndPenalty(subject: Subject, drawnPenalties: typeof penalties = penalties) {
+  return fc.tuple(afterCalls(subject), drawnPenalties).map(([before, penalty]) => ({ ...before, penalty }))
 }

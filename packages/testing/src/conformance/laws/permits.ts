@@ -22,7 +22,27 @@ export function permits(trial: Trial): void {
   const often = { ...trial, runs: 10 * trial.runs }
   const inLine = 'are granted in line, each under the limit of its own semaphore'
   lawOfPermits(often, inLine, { steps: permitSteps }, (session, { steps }) => expectInLine(session, steps))
+  areNotPassedOnAboveALimit(trial)
+  lawOfPermits(trial, 'are kept apart by name and key', {}, async (session) => {
+    const [name, other, key] = [session.freshKey(), session.freshKey(), session.freshKey()]
+    const semaphores = [new Asking(session, name, key), new Asking(session, other, key)]
+    semaphores.push(new Asking(session, name, session.freshKey()))
+    for (const semaphore of semaphores) assert.equal(await semaphore.take(1), 'held')
+    for (const semaphore of semaphores) assert.equal(await semaphore.take(2), 'unknown')
+  })
+  stayWithTheirTicketsInThisProcess(trial)
+  areFreeWhenTheirLeaseIsOver(trial)
+  areRenewedBeforeAnyIsGranted(trial)
+  passOverTicketsOfASilentSemaphore(trial)
+  areFreeTwoSecondsAfterASilentTicketGotThem(trial)
+  waitForAllTicketsOfASemaphoreThatPolls(trial)
+}
 
+/**
+ * A law: two semaphores share the permits of a key. A waiting ticket of the one with the narrow limit gets none while more are
+ * held than that, and holds up all tickets behind it.
+ */
+function areNotPassedOnAboveALimit(trial: Trial): void {
   const limits = { narrow: fc.integer({ min: 1, max: 5 }), wider: fc.integer({ min: 1, max: 5 }) }
   lawOfPermits(
     trial,
@@ -46,15 +66,10 @@ export function permits(trial: Trial): void {
       assert.deepEqual(await wide.ask('poll', freed, limit), states)
     },
   )
+}
 
-  lawOfPermits(trial, 'are kept apart by name and key', {}, async (session) => {
-    const [name, other, key] = [session.freshKey(), session.freshKey(), session.freshKey()]
-    const semaphores = [new Asking(session, name, key), new Asking(session, other, key)]
-    semaphores.push(new Asking(session, name, session.freshKey()))
-    for (const semaphore of semaphores) assert.equal(await semaphore.take(1), 'held')
-    for (const semaphore of semaphores) assert.equal(await semaphore.take(2), 'unknown')
-  })
-
+/** A law: in a store of this process a permit is not lost by time, and goes to the next ticket when it is released. */
+function stayWithTheirTicketsInThisProcess(trial: Trial): void {
   lawOfPermits(
     trial,
     'stay with their tickets in this process until they are released',
@@ -71,7 +86,10 @@ export function permits(trial: Trial): void {
       assert.deepEqual([granted, await next.poll(1)], [[1], 'held'])
     },
   )
+}
 
+/** A law: a permit ends with the lease of its own semaphore, to the microsecond, unless it is renewed. */
+function areFreeWhenTheirLeaseIsOver(trial: Trial): void {
   const leases = { lease: fc.integer({ min: 1000, max: HOUR_MS }), isRenewed: fc.boolean() }
   lawOfShared(trial, 'are free exactly when their own lease is over', leases, async (session, drawn) => {
     const key = session.freshKey()
@@ -88,7 +106,13 @@ export function permits(trial: Trial): void {
     assert.equal(await other!.take(2), 'held')
     assert.deepEqual([await holder!.renew(1), await holder!.poll(1)], ['unknown', 'unknown'])
   })
+}
 
+/**
+ * A law: a permit whose lease is over goes to its holder if he renews it before the waiting ticket polls, and otherwise to that
+ * ticket.
+ */
+function areRenewedBeforeAnyIsGranted(trial: Trial): void {
   lawOfShared(
     trial,
     'are renewed before any is granted',
@@ -107,7 +131,10 @@ export function permits(trial: Trial): void {
       }
     },
   )
+}
 
+/** A law: a waiting ticket whose semaphore has not polled for a second loses its place, and not a microsecond before. */
+function passOverTicketsOfASilentSemaphore(trial: Trial): void {
   const silence = {
     passed: fc.integer({ min: 1, max: SECOND - 1 }),
     isDead: fc.boolean(),
@@ -131,7 +158,10 @@ export function permits(trial: Trial): void {
       else assert.deepEqual([state, await silent.poll(1)], [drawn.waits ? 'waiting' : 'unknown', 'held'])
     },
   )
+}
 
+/** A law: a permit that was granted to a ticket which never notices is free again after two seconds. */
+function areFreeTwoSecondsAfterASilentTicketGotThem(trial: Trial): void {
   lawOfShared(trial, 'are free again two seconds after a silent ticket got one', {}, async (session) => {
     const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
     await holder.take(1)
@@ -146,7 +176,10 @@ export function permits(trial: Trial): void {
     session.now += 1
     assert.deepEqual([await next.poll(1), await silent.poll(1)], ['held', 'unknown'])
   })
+}
 
+/** A law: a semaphore that polls for one of its waiting tickets keeps the places of all of them. */
+function waitForAllTicketsOfASemaphoreThatPolls(trial: Trial): void {
   lawOfShared(trial, 'wait for all tickets of a semaphore while it polls one', {}, async (session) => {
     const [holder, first, last] = crowd(session, 3) as [Asking, Asking, Asking]
     await holder.take(1)

@@ -12,8 +12,16 @@ import { starts, traffic } from '../traffic.js'
  * and its `scale` is no further from the reach than a window.
  */
 export function promising(subject: Subject): void {
-  const { factory, model } = subject.shape
+  saysTheMostThatPassesInAnySpan(subject)
+  deniesNothingToAKeyThatAsksForItsCapacity(subject)
+  namesAScaleThatIsAtMostAWindow(subject)
+}
 
+/**
+ * A law: `bounds.most`, which an algorithm promises for a span, is what its model lets pass in the worst span of that length.
+ */
+function saysTheMostThatPassesInAnySpan(subject: Subject): void {
+  const { factory, model } = subject.shape
   law(
     subject,
     'says the most that passes in any half-open span',
@@ -50,7 +58,13 @@ export function promising(subject: Subject): void {
       )
     },
   )
+}
 
+/**
+ * A law: a key that asks for no more than its capacity within each `reach`, a time that the algorithm names, is never denied.
+ */
+function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'denies nothing to a key that asks for its capacity in each reach at most',
@@ -79,7 +93,14 @@ export function promising(subject: Subject): void {
       }
     },
   )
+}
 
+/**
+ * A law: the two times that an algorithm names, `scale` and `reach`, differ by at most a window and a tick, and a key is full
+ * again within its reach.
+ */
+function namesAScaleThatIsAtMostAWindow(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'names a scale that is at most a window and a tick below its reach',

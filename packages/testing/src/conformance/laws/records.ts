@@ -34,9 +34,20 @@ interface Kept {
  * than `most` records, once those that have ended were reported, also of writes at once. `kept` is what the store should hold. A store without records passes.
  */
 export function records(trial: Trial): void {
-  const drawn = fc.record({ start: starts, writes })
-  const once = fc.record({ start: starts })
+  areThoseThatWereWrittenLast(trial)
+  areToldWholeToOneWhoKnowsAnOldVersion(trial)
+  areNoMoreThanTheMostOfAGroup(trial)
+  haveRoomForTheLongestKey(trial)
+  sayWhenTheyLastApplied(trial)
+  areAllReadFromATooOldVersion(trial)
+}
 
+/**
+ * A law: after drawn writes and removals, a reader who learns of the changes knows the last record of each id, and so does one
+ * who reads all.
+ */
+function areThoseThatWereWrittenLast(trial: Trial): void {
+  const drawn = fc.record({ start: starts, writes })
   law(trial, 'are those that were written last, and say what has changed', drawn, async (session, value) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return // optional, and no part of any other promise
@@ -78,7 +89,11 @@ export function records(trial: Trial): void {
     for (const [each, record] of kept) assert.deepEqual(known.get(each), record)
     for (const [each, { until }] of known) assert(kept.has(each) || until <= session.now)
   })
+}
 
+/** A law: a reader who names a version that was written over since is told the latest text of each record. */
+function areToldWholeToOneWhoKnowsAnOldVersion(trial: Trial): void {
+  const once = fc.record({ start: starts })
   law(trial, 'are told whole to one who knows a version that was written over', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return
@@ -92,7 +107,11 @@ export function records(trial: Trial): void {
     const last = new Map(told.map(({ id, text }) => [id, text]))
     assert.deepEqual([last.get(`${group}\nagain`), last.get(`${group}\nother`)], ['third', 'second'])
   })
+}
 
+/** A law: of writes at once, no more are kept than the group may have, and each kept one returns a version of its own. */
+function areNoMoreThanTheMostOfAGroup(trial: Trial): void {
+  const once = fc.record({ start: starts })
   law(
     trial,
     'are no more than the most of a group, of those that are written at once',
@@ -110,7 +129,11 @@ export function records(trial: Trial): void {
       assert.deepEqual(new Set(own), new Set(versions)) // each its own version, and not the latest
     },
   )
+}
 
+/** A law: a record with the longest key and the longest words comes back unchanged, whatever characters they have. */
+function haveRoomForTheLongestKey(trial: Trial): void {
+  const once = fc.record({ start: starts })
   law(trial, 'have room for the longest key, whatever is in it', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return
@@ -124,7 +147,11 @@ export function records(trial: Trial): void {
       assert.equal(all.find((each) => each.id === id)?.text, text)
     }
   })
+}
 
+/** A law: a record that a reader reports as applied has the instant of that report, and another has 0. */
+function sayWhenTheyLastApplied(trial: Trial): void {
+  const once = fc.record({ start: starts })
   law(trial, 'say when they have last decided a call', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return
@@ -140,7 +167,11 @@ export function records(trial: Trial): void {
     )
     assert.equal(all.version, version)
   })
+}
 
+/** A law: a reader gets the changes since the version that he names, also a removal; all records if that version is none. */
+function areAllReadFromATooOldVersion(trial: Trial): void {
+  const once = fc.record({ start: starts })
   law(trial, 'are all read by one who knows too old a version', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { DatedCharge } from '@sluice/core/store'
 import { operationOf } from '../operation.js'
-import { expectEqualKeys, law, past, replay, type Subject } from '../law.js'
+import { expectEqualKeys, law, afterCalls, replay, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
 import { type Options, type Rule, ruleOf, ticksOf } from '../rule.js'
 import type { Caller } from '../session.js'
@@ -23,9 +23,21 @@ const MIXED = { consume: 8, book: 4, release: 6, cancel: 2 }
  * store does not report those that come later.
  */
 export function releasing(subject: Subject): void {
+  keepsItsPromiseForWhatWasKept(subject)
+  givesAChargeBackWholeAtItsInstant(subject)
+  givesNothingBackOnceTheKeyIsFullAgain(subject)
+  decidesAFullKeyAsOneNeverUsed(subject)
+  leavesChargesMadeAfterTheStateWasLost(subject)
+  neverMovesABookingForward(subject)
+}
+
+/**
+ * A law: after drawn calls and releases, no span has kept more units than the algorithm promises, under one list of limits or
+ * under two.
+ */
+function keepsItsPromiseForWhatWasKept(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
-
   const kept = fc.record({
     tiers: tiers(subject.shape, 2),
     start: starts,
@@ -79,35 +91,58 @@ export function releasing(subject: Subject): void {
       },
     )
   }
+}
 
-  law(subject, 'gives a charge back whole at its own instant', past(subject), async (session, scenario) => {
-    const [caller, untouched] = [
-      session.caller([factory(scenario.options)]),
-      session.caller([factory(scenario.options)]),
-    ]
-    await replay(subject, scenario.steps, caller, untouched)
-    const { remaining } = await caller.peek(1)
-    const cost = Math.min(remaining, subject.mostCost, NEWEST)
-    if (cost === 0) return
-    await caller.consume(cost)
-    assert.equal(await caller.release(caller.charges.at(-1)!, cost), cost)
-    const after = (await caller.peek(1)).remaining
-    assert(after >= remaining)
-    // A debt may be kept up to one tick longer than it lasts, by rounding. Counted anew from slots, it no longer is.
-    if (isLate) session.now += Number(ticksOf(model, scenario.options))
-    assert(after <= (await untouched.peek(1)).remaining)
-  })
+/** A law: a charge that is released at the instant at which it was made comes back whole, and no more. */
+function givesAChargeBackWholeAtItsInstant(subject: Subject): void {
+  const { factory, model, variant } = subject.shape
+  const isLate = model.releasesLater?.(variant) === true
+  law(
+    subject,
+    'gives a charge back whole at its own instant',
+    afterCalls(subject),
+    async (session, scenario) => {
+      const [caller, untouched] = [
+        session.caller([factory(scenario.options)]),
+        session.caller([factory(scenario.options)]),
+      ]
+      await replay(subject, scenario.steps, caller, untouched)
+      const { remaining } = await caller.peek(1)
+      const cost = Math.min(remaining, subject.mostCost, NEWEST)
+      if (cost === 0) return
+      await caller.consume(cost)
+      assert.equal(await caller.release(caller.charges.at(-1)!, cost), cost)
+      const after = (await caller.peek(1)).remaining
+      assert(after >= remaining)
+      // A debt may be kept up to one tick longer than it lasts, by rounding. Counted anew from slots, it no longer is.
+      if (isLate) session.now += Number(ticksOf(model, scenario.options))
+      assert(after <= (await untouched.peek(1)).remaining)
+    },
+  )
+}
 
-  law(subject, 'gives nothing back once the key is full again', past(subject), async (session, scenario) => {
-    const policies = [factory(scenario.options)]
-    const [released, twin] = [session.caller(policies), session.caller(policies)]
-    await replay(subject, scenario.steps, released, twin)
-    session.now = (await released.peek(1)).resetAt
-    for (const charge of released.charges.slice())
-      assert.equal(await released.release(charge, charge.cost), 0)
-    await expectEqualKeys(released, twin)
-  })
+/** A law: once all is free again, a release of any old charge gives nothing back. */
+function givesNothingBackOnceTheKeyIsFullAgain(subject: Subject): void {
+  const { factory } = subject.shape
+  law(
+    subject,
+    'gives nothing back once the key is full again',
+    afterCalls(subject),
+    async (session, scenario) => {
+      const policies = [factory(scenario.options)]
+      const [released, twin] = [session.caller(policies), session.caller(policies)]
+      await replay(subject, scenario.steps, released, twin)
+      session.now = (await released.peek(1)).resetAt
+      for (const charge of released.charges.slice())
+        assert.equal(await released.release(charge, charge.cost), 0)
+      await expectEqualKeys(released, twin)
+    },
+  )
+}
 
+/** A law: a key that is full again answers as a fresh one, and its old charges give nothing back. */
+function decidesAFullKeyAsOneNeverUsed(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'decides a key that is full again as one that was never used, whatever has drained or refunded it',
@@ -140,11 +175,19 @@ export function releasing(subject: Subject): void {
       await expectEqualKeys(used, fresh)
     },
   )
+}
 
+/** A law: a charge from before a reset takes nothing from those that were made after it. */
+function leavesChargesMadeAfterTheStateWasLost(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'leaves the charges that others made after the state was lost',
-    fc.record({ first: past(subject), start: starts, later: traffic({ kinds: { consume: 3, book: 1 } }) }),
+    fc.record({
+      first: afterCalls(subject),
+      start: starts,
+      later: traffic({ kinds: { consume: 3, book: 1 } }),
+    }),
     async (session, { first, later }) => {
       const policies = [factory(first.options)]
       const [released, twin] = [session.caller(policies), session.caller(policies)]
@@ -160,11 +203,15 @@ export function releasing(subject: Subject): void {
       await expectEqualKeys(released, twin)
     },
   )
+}
 
+/** A law: releases of all other charges do not let a booked call pass sooner, nor one that comes after it. */
+function neverMovesABookingForward(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'never moves a booking or the last booked instant forward',
-    past(subject, MIXED),
+    afterCalls(subject, MIXED),
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])
       await replay(subject, steps, caller)

@@ -128,6 +128,10 @@ class ReservingKeys {
   /** Reservations and marks of late settlings that were made. A key forgets none before they are four times `max`. */
   #entries = 0
 
+  /**
+   * Makes two keys that get the same calls: one in the store under test, which keeps at most `max` reservations, and one in
+   * memory, which is what the first should be like.
+   */
   constructor(
     private readonly session: Session,
     private readonly policies: readonly Policy[],

@@ -1,14 +1,14 @@
 import { strict as assert } from 'node:assert'
-import { lawsAfter, past, type Subject } from '../law.js'
+import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
  * Declares the law of a clock that is set back by less than the window: a key keeps what it has consumed, and is denied no longer
- * than it was to be. `ofKey` declares a test on a new key with a random past of calls behind it.
+ * than it was to be. `lawOfKey` declares a test on a new key with a random past of calls behind it.
  */
 export function settingBack(subject: Subject): void {
-  const { ofKey } = lawsAfter(subject, past(subject))
+  const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
 
-  ofKey(
+  lawOfKey(
     'keeps what was consumed while the clock is set back by less than a window',
     async (caller, { session, policy }) => {
       await caller.charge(1)

@@ -12,7 +12,7 @@ import {
 import { guard, type Penalty, type Store } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { expectEqualKeys, law, past, replay, seen, type Subject } from '../law.js'
+import { expectEqualKeys, law, afterCalls, replay, comparable, type Subject } from '../law.js'
 import { options, penalties } from '../numbers.js'
 import { Caller, type Session } from '../session.js'
 import type { TrafficOptions } from '../traffic.js'
@@ -25,8 +25,31 @@ import type { TrafficOptions } from '../traffic.js'
  */
 export function severalKeys(subject: Subject): void {
   const { factory } = subject.shape
-  const drawn = several(subject)
+  chargesEveryKeyOrNone(subject)
+  passesWhenTheWaitIsOver(subject)
+  const watched = fc.constantFrom<Terms>({}, { enforce: false })
+  withTerms(subject, 'denies no whole for a part that only watches, which is charged if it fits', watched)
+  reservesUnitsOfEveryKeyOrNone(subject)
+  leavesAKeyWhatItHad(subject)
+  endsWhereCallsCross(subject)
+  law(subject, 'changes nothing by trying', afterCalls(subject), async (session, value) => {
+    const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
+    await replay(subject, value.steps, tried, twin)
+    const answer = await tried.try(1)
+    assert.equal(answer.reason, (await twin.peek(1)).reason)
+    await expectEqualKeys(tried, twin)
+  })
+  answersAChargeThatCanBeUndone(subject)
+  releasesAChargeThatIsNotTheLatest(subject)
+}
 
+/**
+ * A law: a call on several keys is charged to all of them if each would let a unit pass, in whatever order they are named, and
+ * otherwise to none.
+ */
+function chargesEveryKeyOrNone(subject: Subject): void {
+  const { factory } = subject.shape
+  const drawn = several(subject)
   law(subject, 'charges every key as calls by themselves would, or none', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
     const [whole, reversed, twins] = [0, 1, 2].map(() => lists.map((policies) => session.caller(policies)))
@@ -51,7 +74,12 @@ export function severalKeys(subject: Subject): void {
       }
     }
   })
+}
 
+/** A law: a call on several keys is denied until the wait that it was told is over, and passes then. */
+function passesWhenTheWaitIsOver(subject: Subject): void {
+  const { factory } = subject.shape
+  const drawn = several(subject)
   law(subject, 'passes as soon as the wait of a whole is over', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
     const keys = lists.map((policies) => session.caller(policies))
@@ -67,10 +95,11 @@ export function severalKeys(subject: Subject): void {
       assert.equal((await decide(session, keys)).allowed, true)
     }
   })
+}
 
-  const watched = fc.constantFrom<Terms>({}, { enforce: false })
-  withTerms(subject, 'denies no whole for a part that only watches, which is charged if it fits', watched)
-
+/** A law: a reservation on several keys reserves of each as calls by themselves would, or of none, and can be settled. */
+function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     seldomTried(subject),
     'reserves units of every key as calls by themselves would, or of none',
@@ -115,13 +144,20 @@ export function severalKeys(subject: Subject): void {
       }
     },
   )
+}
 
+/**
+ * A law: thousands of calls on two keys, one of which always denies, leave the other key unchanged, also while they are under
+ * way.
+ */
+function leavesAKeyWhatItHad(subject: Subject): void {
+  const { factory } = subject.shape
   // One run with many calls in place of many runs: what a denial leaves behind may show only after thousands of them.
   const once = { ...subject, runs: 1 }
   law(
     once,
     'leaves a key what it had, however often another denies',
-    past(subject),
+    afterCalls(subject),
     async (session, value) => {
       const [key, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
       await replay(subject, value.steps, key, twin)
@@ -143,31 +179,36 @@ export function severalKeys(subject: Subject): void {
       await expectEqualKeys(key, twin)
     },
   )
+}
 
+/** A law: calls at once on the same keys, half of them in reverse order, all end, and each is charged to all keys or to none. */
+function endsWhereCallsCross(subject: Subject): void {
+  const { factory } = subject.shape
   // A tenth of the runs, as each makes 16 calls on 16 keys.
   const seldom = { ...subject, runs: Math.ceil(subject.runs / 10) }
-  law(seldom, 'ends where calls cross on the same keys', past(subject), async (session, { options: own }) => {
-    // 16 calls at once on the same 16 keys, half of them in reverse: none may wait for another for ever, or charge in part.
-    const keys = Array.from({ length: 16 }, () => session.caller([factory(own)]))
-    const twin = session.caller([factory(own)])
-    const wholes = await Promise.all(keys.map((_, i) => decide(session, i % 2 ? keys : keys.toReversed())))
-    for (const { allowed } of wholes) {
-      if (allowed) assert.equal((await twin.consume(1)).reason, undefined)
-    }
-    const { remaining } = await twin.peek(1)
-    for (const key of keys) assert.equal((await key.peek(1)).remaining, remaining)
-  })
+  law(
+    seldom,
+    'ends where calls cross on the same keys',
+    afterCalls(subject),
+    async (session, { options: own }) => {
+      // 16 calls at once on the same 16 keys, half of them in reverse: none may wait for another for ever, or charge in part.
+      const keys = Array.from({ length: 16 }, () => session.caller([factory(own)]))
+      const twin = session.caller([factory(own)])
+      const wholes = await Promise.all(keys.map((_, i) => decide(session, i % 2 ? keys : keys.toReversed())))
+      for (const { allowed } of wholes) {
+        if (allowed) assert.equal((await twin.consume(1)).reason, undefined)
+      }
+      const { remaining } = await twin.peek(1)
+      for (const key of keys) assert.equal((await key.peek(1)).remaining, remaining)
+    },
+  )
+}
 
-  law(subject, 'changes nothing by trying', past(subject), async (session, value) => {
-    const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
-    await replay(subject, value.steps, tried, twin)
-    const answer = await tried.try(1)
-    assert.equal(answer.reason, (await twin.peek(1)).reason)
-    await expectEqualKeys(tried, twin)
-  })
-
+/** A law: `commit`, a charge that can be undone, answers as `consume` does, and undoing it leaves no trace. */
+function answersAChargeThatCanBeUndone(subject: Subject): void {
+  const { factory } = subject.shape
   const committed = fc
-    .tuple(past(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
+    .tuple(afterCalls(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
     .map(([before, cost]) => ({ ...before, cost }))
   law(
     subject,
@@ -182,18 +223,22 @@ export function severalKeys(subject: Subject): void {
       ]
       await replay(subject, value.steps, undone, called, twin)
       const answer = await undone.commit(cost)
-      assert.deepEqual(seen({ ...answer, booking: undefined }), seen(await called.consume(cost)))
+      assert.deepEqual(comparable({ ...answer, booking: undefined }), comparable(await called.consume(cost)))
       // A store without undo makes no booking; its charge is released instead.
       if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
       else if (!answer.reason) await undone.release(undone.charges.at(-1)!, cost)
       await expectEqualKeys(undone, twin)
     },
   )
+}
 
+/** A law: a `commit` after which something else was charged is not undone; its units are released. */
+function releasesAChargeThatIsNotTheLatest(subject: Subject): void {
+  const { factory } = subject.shape
   law(
     subject,
     'releases such a charge after which another call was charged',
-    past(subject),
+    afterCalls(subject),
     async (session, value) => {
       const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
       await replay(subject, value.steps, undone, twin)
@@ -277,7 +322,7 @@ function several(subject: Subject, kinds?: TrafficOptions['kinds']) {
   )
   return fc
     .tuple(
-      past(subject, kinds),
+      afterCalls(subject, kinds),
       fc.array(others, { minLength: 1, maxLength: MOST_KEYS - 1 }),
       fc.integer({ min: 0, max: 5 }),
     )

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
 import * as fc from 'fast-check'
 import { operationOf } from '../operation.js'
-import { expectEqualAnswers, expectEqualKeys, law, seen, type Subject } from '../law.js'
+import { expectEqualAnswers, expectEqualKeys, law, comparable, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { starts, traffic } from '../traffic.js'
 
@@ -11,7 +11,7 @@ const PLAIN = { consume: 10, peek: 1, refund: 2, release: 2, charge: 2 }
 /**
  * Declares the law that `consume` decides as a booking that may not wait, since algorithms may have a faster way for it. Two keys
  * get the same drawn calls, but where one consumes, the other books with a wait of 0; all answers, and the keys after each call,
- * must be the same. The clock moves between calls as drawn, so most of them find units of earlier ones. `seen` is the part of an
+ * must be the same. The clock moves between calls as drawn, so most of them find units of earlier ones. `comparable` is the part of an
  * answer that is compared.
  */
 export function taking(subject: Subject): void {
@@ -37,7 +37,7 @@ export function taking(subject: Subject): void {
         const general = await booked.perform(
           isAsking ? { ...operation, kind: 'book', maxWait: 0 } : operation,
         )
-        deepStrictEqual(seen(general), seen(answer))
+        deepStrictEqual(comparable(general), comparable(answer))
         await expectEqualAnswers(plain, booked)
       }
       await expectEqualKeys(plain, booked)

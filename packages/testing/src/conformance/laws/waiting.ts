@@ -1,25 +1,27 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { lawsAfter, past, type Subject } from '../law.js'
+import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
- * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. `ofKey`
+ * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. `lawOfKey`
  * declares a test on a new key with a random past of calls behind it; `cost` draws units from 1 to the capacity, or to
  * `mostCost`, the largest that the store takes. Of an answer, `at` is the earliest instant, in microseconds, at which its cost
  * passes; `resetAt` that of a full key; and `nextUnitAt` that of one unit more than remains, which a store must report if its
  * denials are cached.
  */
 export function waiting(subject: Subject): void {
-  const costed = fc
-    .tuple(past(subject), fc.double({ min: 0, max: 1, noNaN: true }))
-    .map(([before, share]) => ({
-      ...before,
-      /** A cost from 1 to `most`. */
-      cost: (most: number) => 1 + Math.floor(share * (Math.min(most, subject.mostCost) - 1)),
-    }))
-  const { ofKey } = lawsAfter(subject, costed)
+  deniesUntilTheWaitIsOver(subject)
+  doesNotMoveTheRetryInstant(subject)
+  allowsLaterWhatItAllowsNow(subject)
+  reportsWhenOneUnitMoreFits(subject)
+  isFullAgainExactlyAtResetAt(subject)
+}
 
-  ofKey(
+/** A law: a cost is denied until the instant `at` that the denial has named, and passes exactly then. */
+function deniesUntilTheWaitIsOver(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey(
     'denies until the wait is over, and allows exactly then',
     async (caller, { session, policy, cost }) => {
       const { remaining } = await caller.peek(1)
@@ -36,8 +38,13 @@ export function waiting(subject: Subject): void {
       assert.deepEqual([due.reason, due.at], [undefined, denied.at])
     },
   )
+}
 
-  ofKey(
+/** A law: the instant at which a cost will pass stays the same as time goes on, if nothing is charged. */
+function doesNotMoveTheRetryInstant(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey(
     'does not move the retry instant while nothing is booked',
     async (caller, { session, policy, cost }) => {
       const asked = cost(policy.capacity)
@@ -50,21 +57,37 @@ export function waiting(subject: Subject): void {
       }
     },
   )
+}
 
-  ofKey('allows at every later instant what it allows at one', async (caller, { session, policy, cost }) => {
-    const asked = cost(policy.capacity)
-    session.now = (await caller.peek(asked)).at
-    let { remaining } = await caller.peek(asked)
-    for (let i = 1; i <= 24; i++) {
-      session.now += Math.ceil(policy.window / 10) - (i % 2)
-      const later = await caller.peek(asked)
-      assert.deepEqual([later.reason, later.at], [undefined, session.now])
-      assert(later.remaining >= remaining)
-      remaining = later.remaining
-    }
-  })
+/** A law: a cost that fits at one instant fits at each later one, and no fewer units remain then. */
+function allowsLaterWhatItAllowsNow(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey(
+    'allows at every later instant what it allows at one',
+    async (caller, { session, policy, cost }) => {
+      const asked = cost(policy.capacity)
+      session.now = (await caller.peek(asked)).at
+      let { remaining } = await caller.peek(asked)
+      for (let i = 1; i <= 24; i++) {
+        session.now += Math.ceil(policy.window / 10) - (i % 2)
+        const later = await caller.peek(asked)
+        assert.deepEqual([later.reason, later.at], [undefined, session.now])
+        assert(later.remaining >= remaining)
+        remaining = later.remaining
+      }
+    },
+  )
+}
 
-  ofKey(
+/**
+ * A law: a denial names in `nextUnitAt` the instant at which one unit more than remains would pass, also of a key that is held
+ * or blocked.
+ */
+function reportsWhenOneUnitMoreFits(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey(
     'reports with a denial when one unit more than remains would pass, if its denials may be cached',
     async (caller, { session, policy, cost }) => {
       const { remaining } = await caller.peek(1)
@@ -80,8 +103,13 @@ export function waiting(subject: Subject): void {
       }
     },
   )
+}
 
-  ofKey('is full again exactly at resetAt', async (caller, { session, policy }) => {
+/** A law: at `resetAt` the whole capacity remains, and a microsecond before it does not. */
+function isFullAgainExactlyAtResetAt(subject: Subject): void {
+  const costed = callsAndCost(subject)
+  const { lawOfKey } = lawsAfter(subject, costed)
+  lawOfKey('is full again exactly at resetAt', async (caller, { session, policy }) => {
     const { resetAt } = await caller.peek(1)
     if (resetAt > session.now) {
       session.now = resetAt - 1
@@ -93,4 +121,13 @@ export function waiting(subject: Subject): void {
     const full = await caller.peek(1)
     assert.deepEqual([full.remaining, full.resetAt], [policy.capacity, session.now])
   })
+}
+
+/** Draws the calls that a key has had, and how large a cost is asked for. */
+function callsAndCost(subject: Subject) {
+  return fc.tuple(afterCalls(subject), fc.double({ min: 0, max: 1, noNaN: true })).map(([before, share]) => ({
+    ...before,
+    /** A cost from 1 to `most`. */
+    cost: (most: number) => 1 + Math.floor(share * (Math.min(most, subject.mostCost) - 1)),
+  }))
 }

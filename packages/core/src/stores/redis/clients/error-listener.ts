@@ -40,53 +40,49 @@ export function listenForErrors(
 }
 
 /**
- * Begins to watch a client: keeps its latest error until it is connected again, and tells those who wait for either. The client is
- * connected when it says that it is ready, and with `ask` once the server has answered that command, which it does only after the
- * log-in. The error of a refused log-in is kept over that of the connection that breaks in consequence, as it says more.
+ * Begins to watch a client: keeps its latest error until it is connected again, and settles the promises of those who wait for
+ * either. The client is connected when it says that it is ready, and with `ask` once the server has answered that command.
  */
 function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
   let users = 0
-  // Whether the client says that it is ready, and the server has not answered it yet.
-  let isUnanswered = false
-  let latest: unknown // since the client was ready last
-  // Called once with the next event: an error, or undefined when the client is ready.
+  let isAnswerAwaited = false
+  let latestError: unknown // since the client was connected last
+  /** Called once, with the next error, or with undefined when the client is connected. */
   const waiting: ((error: unknown) => void)[] = []
-  const isConnected = (): boolean => isReady() && !isUnanswered
-  // Keeps an error of the client, or with undefined none, as the client is connected. Tells those who wait for either.
-  const tell = (error: unknown): void => {
-    // A refused log-in closes the connection, and what is reported of that says less.
-    const isLess = isRefusal(latest) && error !== undefined && !isRefusal(error)
-    if (!isLess) latest = error
-    for (const each of waiting.splice(0)) each(error)
+  const isConnected = (): boolean => isReady() && !isAnswerAwaited
+  const settleWaiting = (error: unknown): void => {
+    for (const settle of waiting.splice(0)) settle(error)
   }
-  /** Notes that the server has answered, so the client is connected. */
-  const answered = (): void => {
-    isUnanswered = false
-    tell(undefined)
+  const onConnected = (): void => {
+    isAnswerAwaited = false
+    latestError = undefined
+    settleWaiting(undefined)
   }
-  // Called when the client says that it is ready.
-  const ready = (): void => {
-    if (!ask) return answered()
-    isUnanswered = true
+  const onReady = (): void => {
+    if (!ask) return onConnected()
+    isAnswerAwaited = true
     // A refused log-in fails the command with the error that was reported before, or with NOAUTH. Any other error is an answer.
-    ask().then(answered, (error) => {
-      if (isReady() && error !== latest && !isRefusedBy('NOAUTH', error)) answered()
+    ask().then(onConnected, (error) => {
+      if (isReady() && error !== latestError && !isRefusedBy('NOAUTH', error)) onConnected()
     })
   }
-  const broke = (error: unknown): void => {
+  const onError = (error: unknown): void => {
     hearLaterErrors(client as object)
-    tell(error)
+    // A refused log-in closes the connection, and what is reported of that says less.
+    const saysLess = isRefusal(latestError) && !isRefusal(error)
+    if (!saysLess) latestError = error
+    settleWaiting(error)
   }
-  client.on('error', broke)
-  client.on('ready', ready)
+  client.on('error', onError)
+  client.on('ready', onReady)
   const watch: Watch = {
-    trouble: () => (isConnected() ? undefined : (latest ?? NOT_CONNECTED)),
+    trouble: () => (isConnected() ? undefined : (latestError ?? NOT_CONNECTED)),
     /**
      * Resolves once the client is connected, or rejects with an error that comes first. Undefined if there is nothing to wait
      * for: it is connected, or has reported an error since it last was, which `trouble` returns.
      */
     connect() {
-      if (isConnected() || latest !== undefined) return undefined
+      if (isConnected() || latestError !== undefined) return undefined
       return new Promise<void>((resolve, reject) => {
         waiting.push((error) => (error === undefined ? resolve() : reject(error)))
       })
@@ -98,8 +94,8 @@ function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise
         if (!held) return
         held = false
         if (--users > 0) return
-        client.off('error', broke)
-        client.off('ready', ready)
+        client.off('error', onError)
+        client.off('ready', onReady)
         watches.delete(client)
       }
     },

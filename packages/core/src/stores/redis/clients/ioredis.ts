@@ -53,7 +53,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     isReady,
     inOneWrite: (send) => inOneWrite(client.nodes?.('master') ?? [], send),
     isCluster: client.isCluster === true,
-    subscribe: subscribeBy(client),
+    subscribe: subscriberOver(client),
     replays: replays(client.options, client.isCluster === true),
   }
 }
@@ -64,7 +64,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
  * is ready, and must not do so by itself (`autoResubscribe`): nobody gets that promise, and a rejection would end the process.
  * Messages that are published while it is not connected are lost, so semaphores also poll.
  */
-function subscribeBy(client: IoredisClient): Subscribe {
+function subscriberOver(client: IoredisClient): Subscribe {
   return (channel, receive) => {
     // No reply is due on it, so silence is no failure; and it must connect even if its parent is lazy or queues nothing.
     const needed = { lazyConnect: false, enableOfflineQueue: true, socketTimeout: undefined }

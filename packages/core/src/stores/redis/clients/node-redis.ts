@@ -41,7 +41,7 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
     inOneWrite: (send) => send(),
     isReady: () => client.isReady === true,
     isCluster: 'getSlotRandomNode' in client,
-    subscribe: client.duplicate && client.subscribe && subscribeBy(client),
+    subscribe: client.duplicate && client.subscribe && subscriberOver(client),
     // A sentinel repeats commands that were unanswered when its connection broke, unless `maxCommandRediscovers` is 0. It
     // does not expose its options, so every sentinel is taken to do so.
     replays: 'getSentinelNode' in client,
@@ -54,12 +54,12 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
  * lost, so semaphores also poll. If the subscription ends while the duplicate connects, that is destroyed only afterwards: destroyed
  * earlier, it would still connect, and keep its socket.
  */
-function subscribeBy(client: NodeRedisClient): Subscribe {
+function subscriberOver(client: NodeRedisClient): Subscribe {
   return (channel, receive) => {
     const subscriber = client.duplicate!()
     let isConnecting = true
     let isEnded = false
-    const settled = (): void => {
+    const onAttemptEnded = (): void => {
       isConnecting = false
       if (isEnded) end()
     }
@@ -72,14 +72,14 @@ function subscribeBy(client: NodeRedisClient): Subscribe {
       }
     }
     subscriber.on('reconnecting', () => (isConnecting = true))
-    subscriber.on('ready', settled)
-    subscriber.on('error', settled)
+    subscriber.on('ready', onAttemptEnded)
+    subscriber.on('error', onAttemptEnded)
     const ignore = (): void => {} // it subscribes anew whenever it connects again
     const connected = (): unknown => {
-      settled() // a cluster is not 'ready'
+      onAttemptEnded() // a cluster is not 'ready'
       return isEnded || subscriber.subscribe!(channel, receive).catch(ignore)
     }
-    subscriber.connect().then(connected, settled)
+    subscriber.connect().then(connected, onAttemptEnded)
     return end
   }
 }

@@ -60,7 +60,7 @@ export type Endpoint = Partial<option.Settings<typeof REDIS>>
 export function endpointOf(given: unknown): Endpoint {
   const { url, ...others } = typeof given === 'string' ? { url: given } : checked(given)
   const all = { ...(url !== undefined && fromUrl(url)), ...others }
-  return option.read(REDIS, all, ABOUT)
+  return option.readOptions(REDIS, all, ABOUT)
 }
 
 const name = option.text('a text that is not empty', /./s)

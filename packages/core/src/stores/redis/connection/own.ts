@@ -30,7 +30,7 @@ export class OwnConnection implements RedisConnection {
   readonly #alive = every(2 ** 30, () => this.#closed)
 
   /**
-   * Reads where to connect to, a URL or options, and does not connect yet.
+   * Reads where to connect to, a URL or options, for a connection that the store makes itself. Does not connect yet.
    * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
    */
   constructor(given: unknown) {
@@ -49,8 +49,8 @@ export class OwnConnection implements RedisConnection {
     const opening = this.#opening
     opening.catch(warnOfMissingPackage)
     this.#first = new Promise((resolve, reject) => {
-      this.#begin(reject)
-      const over = (): void => this.#end(reject)
+      this.#addPending(reject)
+      const over = (): void => this.#removePending(reject)
       opening
         .then(({ first }) => first)
         .then(() => resolve(), reject)
@@ -140,39 +140,39 @@ export class OwnConnection implements RedisConnection {
         const what = `${MOST_WAITING} calls wait for a connection already`
         return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
       }
-      this.#begin(reject)
+      this.#addPending(reject)
       const isUnwritten = this.#watchIfQueued()
       const sent = this.#opened ? send(this.#opened) : this.open().then(send)
       /** Resolves the call. It is no longer pending then, so `close` does not reject it, and it takes no room from others. */
-      const answered = (reply: ScriptReply): void => {
-        this.#end(reject)
+      const resolveCall = (reply: ScriptReply): void => {
+        this.#removePending(reject)
         resolve(reply)
       }
       /**
        * Rejects the call, which is no longer pending then. If the client had only queued it, it was surely not carried out, and
        * the error says so.
        */
-      const failed = (error: Error): void => {
-        this.#end(reject)
+      const rejectCall = (error: Error): void => {
+        this.#removePending(reject)
         reject(isUnwritten() ? unwritten(error) : error)
       }
-      sent.then(answered, (error: Error) => {
+      sent.then(resolveCall, (error: Error) => {
         const opened = this.#opened
-        const isOver = opened?.afterStepDown?.(error)
-        if (isOver) isOver.then(() => send(opened!)).then(answered, failed)
-        else failed(error)
+        const reconnected = opened?.afterStepDown?.(error)
+        if (reconnected) reconnected.then(() => send(opened!)).then(resolveCall, rejectCall)
+        else rejectCall(error)
       })
     })
   }
 
   /** Notes that a call, or the first attempt to connect, has begun; `reject` rejects it. The process stays alive for it. */
-  #begin(reject: (error: Error) => void): void {
+  #addPending(reject: (error: Error) => void): void {
     this.#pending.add(reject)
     this.#alive.ref()
   }
 
   /** Notes that the call, or the attempt, is over. The process may end if nothing else is under way. */
-  #end(reject: (error: Error) => void): void {
+  #removePending(reject: (error: Error) => void): void {
     this.#pending.delete(reject)
     if (this.#pending.size === 0) this.#alive.unref()
   }

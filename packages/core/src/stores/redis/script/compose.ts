@@ -54,7 +54,10 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   const held = isPartial ? 'nil' : "not (stale and stale[key]) and (states[next_key + part] or '')"
   const plain = lists.map((list, i) => {
     const { policies } = list
-    const numbers = Array.from({ length: plainNumbers(policies) }, (_, nth) => `given[at + ${nth + 1}]`)
+    const numbers = Array.from(
+      { length: countOfPlainNumbers(policies) },
+      (_, nth) => `given[at + ${nth + 1}]`,
+    )
     const no_ring = hasRings && !rings.includes(list) ? 'slot = nil' : ''
     const given = numbers.join(', ')
     const own = { number: `${i + 1}`, given, size: `${1 + numbers.length}`, held, no_ring }
@@ -62,7 +65,7 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   })
   const engines = lists.map((list, i) => compose('list', list, { number: `${i + 1}` }))
   const ring = rings.map(() => ({}))
-  const sizes = lists.map(({ policies }) => plainNumbers(policies))
+  const sizes = lists.map(({ policies }) => countOfPlainNumbers(policies))
   return fill(withConstants(expand(textOf('together'), { ring }), CONSTANTS), {
     states: isPartial ? 'nil' : ALL_STATES,
     formats: 'd'.repeat(
@@ -132,9 +135,9 @@ function outline(
   const isPlain =
     all.every(({ take }) => take) &&
     (text === 'script' || all.filter(({ slots }) => slots === 'ring').length < 2)
-  const hot = reserving(textOf('hot'), reserves)
+  const hot = withReservingLines(textOf('hot'), reserves)
   const texts: Words = {
-    engine: reserving(textOf('engine'), reserves),
+    engine: withReservingLines(textOf('engine'), reserves),
     ended: textOf('ended'),
     change: textOf('change'),
     holding: textOf('holding'),
@@ -152,20 +155,20 @@ function outline(
     decision: isFew ? '@{engine}' : 'return decide(@{call})',
   }
   /** Returns a text with `texts` in their places, `@{name}`, and in these those that they name. Other words stay for later. */
-  const inPlace = (outer: string): string =>
+  const withTexts = (outer: string): string =>
     outer.replace(/@\{(\w+)\}/g, (written, word: string) =>
-      Object.hasOwn(texts, word) ? inPlace(texts[word]!) : written,
+      Object.hasOwn(texts, word) ? withTexts(texts[word]!) : written,
     )
-  return inPlace(reserving(textOf(text), reserves))
+  return withTexts(withReservingLines(textOf(text), reserves))
 }
 
 /** Returns the text with the lines that are marked `--@reserving` for a limiter that reserves, and without them for any other. */
-function reserving(text: string, reserves: boolean): string {
+function withReservingLines(text: string, reserves: boolean): string {
   return text.replace(/^--@reserving (.*\n)/gm, reserves ? '$1' : '')
 }
 
 /** Returns how many numbers the argument of a plain call has: cost and nonce, then those that it brings for each policy. */
-function plainNumbers(policies: readonly Policy[]): number {
+function countOfPlainNumbers(policies: readonly Policy[]): number {
   return 2 + policies.flatMap((policy, i) => describePolicy(policy, i).brought).length
 }
 

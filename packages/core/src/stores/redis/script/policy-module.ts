@@ -42,19 +42,21 @@ export function describePolicy(policy: Policy, index: number): ScriptPolicy {
     .toSorted((a, b) => a.length - b.length)
     .at(-1)
   if (!module) throw new Error(`algorithm '${name}' has no module in lua/`)
-  const header = (field: string): string[] | undefined =>
+  const headerField = (field: string): string[] | undefined =>
     new RegExp(`^-- ${field}: (.*)$`, 'm').exec(modules[module]!)?.[1]!.split(', ')
-  const cells = header('cells') ?? []
-  const needed = [...(header('needs') ?? []), module]
-  const prefix = ((name === module && header('functions')?.[0]) || name).replaceAll('-', '_')
-  const takeText = new RegExp(`local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`)
-  const conditions = header(`valid of ${name}`) ?? header('valid') ?? []
+  const cells = headerField('cells') ?? []
+  const needed = [...(headerField('needs') ?? []), module]
+  const prefix = ((name === module && headerField('functions')?.[0]) || name).replaceAll('-', '_')
+  const takeFunction = new RegExp(
+    `local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`,
+  )
+  const conditions = headerField(`valid of ${name}`) ?? headerField('valid') ?? []
   const valid = conditions.map((condition) => inScript(condition, cells, policy, i))
-  const slots = slotsOf(header('slots')?.[0], policy)
-  const take = takeText.exec(needed.map((file) => `${textOf(file)}\n`).join(''))
-  const named = (names: readonly string[]): string[] => names.map((each) => `${each}_${i}`)
-  const brought = named(['limit', 'capacity', ...(header('brings') ?? [])])
-  return { i, policy, prefix, modules: needed, cells: named(cells), brought, slots, valid, take }
+  const slots = slotsOf(headerField('slots')?.[0], policy)
+  const take = takeFunction.exec(needed.map((file) => `${textOf(file)}\n`).join(''))
+  const numbered = (names: readonly string[]): string[] => names.map((each) => `${each}_${i}`)
+  const brought = numbered(['limit', 'capacity', ...(headerField('brings') ?? [])])
+  return { i, policy, prefix, modules: needed, cells: numbered(cells), brought, slots, valid, take }
 }
 
 /**
