@@ -13,4 +13,6 @@ export const KEPT: Readonly<Record<number, string>> = {
     'a law expected no timeout of a call that was written late, to a server that still read its snapshot',
   700090: 'a law took a block that another process had just ended for none, where it beats an exemption',
   50020: 'a call on several keys said that Redis did not answer in time, where it was down',
+  700454:
+    'a twin took a state for gone that peeks leave, and that counts again once a clock that was set back has come near',
 }
