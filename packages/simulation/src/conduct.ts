@@ -211,7 +211,7 @@ export const CONDUCT: readonly Law[] = [
   {
     name: 'what is charged for a whole that has ended is given back once the answer comes',
     source: 'what was charged for a denied call is undone, late answers too',
-    *breaches({ records, server, members, faults }, count) {
+    *breaches({ records, server, members, faults, twin }, count) {
       const done = server.executions.flatMap((execution) => {
         const { keys, args } = execution
         const { limiter, key } = partsOfKey(keys[0]!)
@@ -221,6 +221,8 @@ export const CONDUCT: readonly Law[] = [
       })
       for (const { operation, process, key, sentAt, deliveredAt, number } of done) {
         if (operation !== 'commit' || deliveredAt === undefined) continue
+        // A key that was blocked since it was looked at is charged nothing.
+        if (!twin.charged.get(number)?.some(([, units]) => units > 0)) continue
         const wholes = records.filter(
           ({ call, member }) =>
             (call.does === 'several' || call.does === 'both') &&
@@ -347,7 +349,7 @@ export const CONDUCT: readonly Law[] = [
   {
     name: 'a denial that is remembered is not asked for again',
     source: 'Four costs a key ask and are remembered exactly',
-    *breaches({ plan, records, members, server }, count) {
+    *breaches({ plan, records, members, server, faults }, count) {
       if (plan.extras.penalty || plan.extras.leases) return
       for (const member of members) {
         const own = records.filter(
@@ -395,7 +397,9 @@ export const CONDUCT: readonly Law[] = [
           if (same || (isCovered && newest.length + asking.length >= COSTS))
             yield `call ${call.id} of ${member.name} asked for ${call.cost} units, as denied ${(same ?? newest[0]!).call.id}`
         }
-        for (const cached of own.filter(
+        // Instants before and after the clock was moved are not compared.
+        const cachedOnes = isClockMoved({ faults }) ? [] : own
+        for (const cached of cachedOnes.filter(
           ({ told }) => told?.isCached && told.reason === 'limit' && !told.degraded,
         )) {
           const smaller = own.find(

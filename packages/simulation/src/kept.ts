@@ -4,8 +4,15 @@ export const KEPT: Readonly<Record<number, string>> = {
   34: 'a wait said at its end that Redis did not answer in time, where it was down',
   61: 'a block that was over came back where time stands still',
   108: 'a law took a reservation for lost whose state a failover had brought back',
+  700315:
+    'an unblock went on without end for a record that the store had dropped, as its end lay ahead again',
+  700384:
+    'a law took a charge that was denied, as its key was blocked meanwhile, for one that was not given back',
+  700432: 'a law compared instants that the server named before and after its clock was moved',
   700201:
     'a law expected no timeout of a call that was written late, to a server that still read its snapshot',
   700090: 'a law took a block that another process had just ended for none, where it beats an exemption',
   50020: 'a call on several keys said that Redis did not answer in time, where it was down',
+  700454:
+    'a twin took a state for gone that peeks leave, and that counts again once a clock that was set back has come near',
 }

@@ -118,8 +118,12 @@ export const LAWS: readonly Law[] = [
         )
         count(calls.length)
         const admitted = calls.filter(({ told }) => told?.allowed && !told.degraded)
-        const here =
-          server.life > 0 ? admitted.filter(({ execution }) => execution?.life === server.life) : admitted
+        // What callers are told of two parts is told of the first: the one on the ledger, on another node, may be degraded.
+        const here = admitted.filter(
+          ({ call, execution }) =>
+            (server.life === 0 || execution?.life === server.life) &&
+            (plan.nodes === 1 || call.does !== 'both'),
+        )
         // What a store that fails cannot undo of a denied whole stays charged.
         const unknown = calls.filter(
           ({ call, told, member, startedAt, settledAt }) =>

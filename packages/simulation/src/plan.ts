@@ -219,8 +219,8 @@ function lastingOf(fault: FaultName, share: number, longest = Infinity): number 
 const LONGEST_STOP_MS = 60_000
 
 /**
- * Faults that four of seven plans have beside the others, by draws of their own: plans of the seeds that are kept have none, and stay as
- * they are.
+ * Faults that four of seven plans have beside the others, by draws of their own: plans of the seeds that were kept before
+ * have none, and stay as they are.
  */
 function drawMore(seed: number, places: number, nodes: number): Fault[] {
   if (![0, 1, 2, 4].includes(seed % 7)) return []

@@ -127,6 +127,7 @@ export class Server {
   ) {
     this.nodes = Array.from({ length: nodes }, () => new Node())
     this.#lua.restore()
+    this.#lua.messages() // those of the last world
     this.#refuse()
   }
 

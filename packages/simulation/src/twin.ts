@@ -207,6 +207,8 @@ class TwinKey {
   readonly #bookings = new Map<number, Booking>()
   /** What has written it since it began. */
   #written: KeyCall[] = []
+  /** What had written the state that is gone as the clock was set back: peeks leave it, and it counts again once the clock has come near. */
+  #left: KeyCall[] = []
   readonly #longest: number
   /** Units that its latest call was charged. */
   chargedLast = 0
@@ -239,14 +241,17 @@ class TwinKey {
    * The keyspace under these limits and capacities, at an instant. Where the server's clock stands behind the last write by less than
    * the longest window, time stands still; by more, the state is gone.
    */
-  at(clock: number, numbers: readonly number[]): Keyspace {
-    if (clock < this.#clock) {
-      if (this.#doubtful > this.#writtenAt) this.isUnknown = true
-      const isLost = this.#writtenAt - clock >= this.#longest
-      const written = this.#written.splice(0)
+  at(clock: number, numbers: readonly number[], isPeek = false): Keyspace {
+    const isAgain = this.#left.length > 0 && latestOf(this.#left) - clock < this.#longest
+    if (clock < this.#clock || isAgain) {
+      if (this.#doubtful > latestOf(this.#written)) this.isUnknown = true
+      const written = isAgain ? this.#left : this.#written
+      ;[this.#written, this.#left] = [[], []]
       this.#open()
-      for (const call of isLost ? [] : written) this.#carryOut(call)
+      if (latestOf(written) - clock >= this.#longest) this.#left = written
+      else for (const call of written) this.#carryOut(call)
     }
+    if (!isPeek) this.#left = []
     this.#clock = clock
     const id = numbers.join()
     let keyspace = this.#keyspaces.get(id)
@@ -264,11 +269,6 @@ class TwinKey {
     return (this.#latest = keyspace)
   }
 
-  /** The instant of the last write; while time stands still, that at which it does. */
-  get #writtenAt(): number {
-    return Math.max(0, ...this.#written.map(({ clock, isDoubtful }) => (isDoubtful ? 0 : clock)))
-  }
-
   wrote(call: KeyCall): void {
     this.#written.push(call)
   }
@@ -276,7 +276,7 @@ class TwinKey {
   /** Carries a call out, and returns its answers, or the units that took effect. */
   #carryOut(call: KeyCall): readonly Answer[] | number {
     const { operation, cost, nonce, count, span, token } = call
-    const keyspace = this.at(call.clock, call.numbers)
+    const keyspace = this.at(call.clock, call.numbers, operation === 'peek')
     this.chargedLast = 0
     const key = KEY
     switch (operation) {
@@ -311,7 +311,7 @@ class TwinKey {
       case 'release': {
         const [at, charged, decidedAt] = doublesOf(token) as [number, number, number]
         // Of a state that was lost as the clock was set back.
-        if (decidedAt > this.#writtenAt) return 0
+        if (decidedAt > latestOf(this.#written)) return 0
         const charge = { at, cost: charged, decidedAt }
         const effect = keyspace.correct({ kind: operation, key, charge, units: cost }) as number
         if (effect > 0) this.wrote(call)
@@ -372,6 +372,11 @@ class TwinKey {
     if (got === wanted) return undefined
     return `${operation} ${cost} of ${this.name} under ${numbers.join()}: ${got}, and in memory ${wanted}`
   }
+}
+
+/** The instant of the last of some writes; while time stands still, that at which it does. */
+function latestOf(written: readonly KeyCall[]): number {
+  return Math.max(0, ...written.map(({ clock, isDoubtful }) => (isDoubtful ? 0 : clock)))
 }
 
 /** The permits of one key. */

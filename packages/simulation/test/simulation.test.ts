@@ -16,8 +16,9 @@ const simulate = (...args: readonly string[]): string =>
   )
 
 describeWithLua(missing ?? 'a simulated fleet', () => {
-  it.each(Object.entries(KEPT))('keeps every law in the plan of seed %s: %s', (seed) => {
-    expect(simulate('--seed', seed)).toMatch(`seed ${seed}: `)
+  it('keeps every law in the plans of all kept seeds', () => {
+    const printed = simulate('--kept')
+    for (const seed of Object.keys(KEPT)) expect(printed).toMatch(`seed ${seed}: `)
   })
 
   it('is the same to the byte when its seed is run again', () => {

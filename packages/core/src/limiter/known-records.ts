@@ -252,6 +252,7 @@ export class KnownRecords {
     const write = async (): Promise<number | undefined> => {
       const changes = this.#receive(this.store.now(), this.#records.write(record, this.#version))
       const found = await withTimeout(ANSWER_MS, changes)
+      if (found && !content) this.#forget(record.id, found)
       return found && (found.written ?? found.version)
     }
     if (!this.#isTicking) this.#schedule()
@@ -265,6 +266,16 @@ export class KnownRecords {
       await this.update()
     }
     return write()
+  }
+
+  /**
+   * Forgets a record that was removed, and of whose removal the store says nothing: it had none, as it was dropped at its end, and
+   * where the clock was set back since, that lies ahead again.
+   */
+  #forget(id: string, { version, records }: RecordChanges): void {
+    const known = this.#byId.get(id)
+    if (known && known.version <= version && !records.some((each) => each.id === id))
+      this.#remove(id, 'removed')
   }
 
   /**

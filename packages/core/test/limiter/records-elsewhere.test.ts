@@ -117,6 +117,37 @@ it('an override ends at its end though the last answer before an outage came lat
   expect((await limiter.peek('a')).limit).toBe(100)
 })
 
+it('a block can be ended whose record the store has dropped, and whose end lies ahead again as the clock was set back', async () => {
+  let [ahead, acts, isCut] = [0, 0, false]
+  const now = () => clock.now() + ahead
+  memory = memoryStore({ clock: now })
+  /** As a store whose clock may be set back. */
+  const records = (isOther: boolean): Store['records'] => {
+    const all = memory.records!()
+    const reached = async <T>(act: () => T) => {
+      if (isOther && (isCut || ++acts > 20)) down()
+      const changes = await act()
+      return changes && { ...changes, now: now() }
+    }
+    return () => ({
+      read: (since, seen) => reached(() => all.read(since, [...seen])),
+      write: (record, since) => reached(() => all.write(record, since)),
+    })
+  }
+  const [own, other] = [false, true].map((is) => processOn({}, {}, { now, records: records(is) }))
+  await other!.peek('a')
+  await own!.block('a', '2s', WHO)
+  await pass(1000)
+  isCut = true
+  ahead = 10_000_000
+  await pass(1000)
+  ;[ahead, isCut] = [-5_000_000, false]
+  await pass(1000)
+  acts = 0
+  await other!.unblock('a')
+  expect((await other!.explain('a')).block).toBeUndefined()
+})
+
 it('what a failed read reports is reported again: that a record has applied, and that it has ended', async () => {
   const way: Way = {}
   const limiter = processOn(way)
