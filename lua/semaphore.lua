@@ -35,10 +35,10 @@ for ticket in words do
 end
 
 -- Ask for memory: the server looks at the first write of a script alone, and this one changes nothing. Without memory what is
--- there may be moved and removed, and nothing is added. A key of another type is discarded.
+-- there may be moved and removed, and nothing is added. A key of another type is discarded; without memory a read says of which it is.
 local asked = redis.pcall('ZADD', key, 'XX', 0, '')
 local full = type(asked) == 'table' and match(asked.err, 'OOM')
-if full == nil then
+if full == nil or full and type(redis.pcall('ZCOUNT', key, 0, 0)) == 'table' then
   call('DEL', key)
 end
 -- Remove what has expired: permits that were not renewed, semaphores that did not poll.

@@ -201,8 +201,14 @@ describe('a full server', () => {
       ['old'],
       [packRequest({ operation: 'consume', policies: [gcra(numbers)], cost: 1 }, START, 1)],
     )
+    await client.set('of another type', 'x')
     await client.set('neighbour', 'x'.repeat(3 << 20))
     await command(server, 'CONFIG', 'SET', 'maxmemory', '3mb')
+  })
+
+  it('discards what another program has written in place of permits, and takes no key', async () => {
+    await expect(permits('take', 'of another type', 'one:1', START)).rejects.toThrow('OOM')
+    expect(await client.exists('of another type')).toBe(0)
   })
 
   it('takes no key of a semaphore', async () => {
