@@ -42,7 +42,7 @@ runSubject('verify', {
 }, {
   ...Object.fromEntries(['left-out', ...Object.keys(leftOut), 'promises', 'nest11'].map((name) => [name, '[-t TEXT] [OPTION OF JEST...]'])),
   faults: '[ROW...]',
-  simulation: '[--seed N] [--from N] [--minutes N] [--least N] [--schedules N] [--mistakes] [--only TEXT] [--write] [--whole] [--digests]',
+  simulation: '[--seed N] [--kept] [--from N] [--minutes N] [--least N] [--schedules N] [--mistakes] [--only TEXT] [--write] [--whole] [--digests]',
   alerts: '[ROW...]',
   sabotage: '[ROW...] [--simulated] [--only TEXT] [--write]',
   mutation: '[PATH...]',

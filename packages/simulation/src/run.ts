@@ -1,9 +1,10 @@
-// npm run verify -- simulation [--seed N | --minutes N [--least N] | --schedules N | --mistakes [--only TEXT] [--write]]: plans from one
+// npm run verify -- simulation [--seed N | --kept | --minutes N [--least N] | --schedules N | --mistakes [--only TEXT] [--write]]: plans from one
 // seed after the other, or one, or planted mistakes.
 // Exit 1 where a law is broken.
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { bundle } from './bundle.js'
+import { KEPT } from './kept.js'
 import { judge } from './laws.js'
 import { findMistakes } from './mistakes.js'
 import { draw, type Plan } from './plan.js'
@@ -15,6 +16,7 @@ import { Tally } from './tally.js'
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
+    kept: { type: 'boolean', default: false },
     from: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '1' },
     schedules: { type: 'string' },
@@ -34,6 +36,7 @@ async function main(): Promise<boolean> {
   if (values.mistakes) return findMistakes(values.only, values.write, say)
   const program = await bundle()
   if (values.seed !== undefined) return runOne(draw(numberOf('seed')), program)
+  if (values.kept) return runKept(program)
   return runMany(numberOf('from'), program)
 }
 
@@ -67,6 +70,16 @@ function numberOf(option: 'seed' | 'from' | 'minutes' | 'schedules' | 'least'): 
   const number = Number(values[option])
   if (Number.isSafeInteger(number) && number >= 1) return number
   throw new Error(`--${option} must be a whole number of at least 1, got ${JSON.stringify(values[option])}`)
+}
+
+/** Runs the plans that once broke a law. */
+async function runKept(program: Program): Promise<boolean> {
+  let isSound = true
+  for (const [seed, what] of Object.entries(KEPT)) {
+    say(what)
+    if (!(await runOne(draw(Number(seed)), program))) isSound = false
+  }
+  return isSound
 }
 
 /** Runs one plan, and where it breaks a law, prints a smaller one that still does, with its trace. */

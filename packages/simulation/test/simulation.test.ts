@@ -16,8 +16,9 @@ const simulate = (...args: readonly string[]): string =>
   )
 
 describeWithLua(missing ?? 'a simulated fleet', () => {
-  it.each(Object.entries(KEPT))('keeps every law in the plan of seed %s: %s', (seed) => {
-    expect(simulate('--seed', seed)).toMatch(`seed ${seed}: `)
+  it('keeps every law in the plans that once broke one', () => {
+    const seeds = [...simulate('--kept').matchAll(/^seed (\d+): /gm)].map(([, seed]) => seed)
+    expect(seeds).toEqual(Object.keys(KEPT))
   })
 
   it('is the same to the byte when its seed is run again', () => {
