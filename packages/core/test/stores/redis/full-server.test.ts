@@ -227,6 +227,15 @@ describe('a full server', () => {
     expect(String(await permits('poll', 'held', 'one:2', START))).toBe('2')
   })
 
+  it.each(PERMIT_STEPS)('discards a key of another type where permits should be: %s', async (step) => {
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
+    await client.rpush('list', 'x')
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '3mb')
+    const said = await permits(step, 'list', 'one:1', START).catch((error: Error) => error.message)
+    expect(String(said)).toMatch(step === 'release' ? /^0$/ : /^OOM/)
+    expect(await client.exists('list')).toBe(0)
+  })
+
   it.each(LISTS)('denies exhausted callers that reserve, under $title', async ({ policies }) => {
     expectWarnings([], { perhaps: ['RESERVATION_DRAINS', 'CLIENT_REPLAYS'] })
     const time = { now: START }
