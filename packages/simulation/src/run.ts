@@ -20,7 +20,6 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '1' },
     schedules: { type: 'string' },
-    kept: { type: 'boolean', default: false },
     least: { type: 'string', default: '1' },
     mistakes: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },

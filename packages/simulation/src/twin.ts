@@ -112,7 +112,7 @@ export class Twin {
         yield twin.compare(call, answers)
       } else {
         isRefused = others[0]![0] === FAILED
-        yield twin.compareReply(call, others.shift()!)
+        yield twin.compareReply(call, others.shift())
       }
       const { limiter: own, key, shapes: list } = partsOfKey(name)
       if (own === 'turns' || list === this.#tier[0]!.shape) continue
