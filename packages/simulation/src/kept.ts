@@ -16,4 +16,6 @@ export const KEPT: Readonly<Record<number, string>> = {
   50020: 'a call on several keys said that Redis did not answer in time, where it was down',
   700454:
     'a twin took a state for gone that peeks leave, and that counts again once a clock that was set back has come near',
+  900012: 'a law took a part of a whole for counted that another node, which was down, had not decided',
+  900124: 'permits failed with an error of the script where another program had written and memory was full',
 }
