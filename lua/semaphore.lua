@@ -35,14 +35,14 @@ for ticket in words do
 end
 
 -- Ask for memory: the server looks at the first write of a script alone, and this one changes nothing. Without memory what is
--- there may be moved and removed, and nothing is added. A key of another type is discarded; without memory a read says of which it is.
+-- there may be moved and removed, and nothing is added.
 local asked = redis.pcall('ZADD', key, 'XX', 0, '')
 local full = type(asked) == 'table' and match(asked.err, 'OOM')
-if full == nil or full and type(redis.pcall('ZCOUNT', key, 0, 0)) == 'table' then
+-- Remove what has expired: permits that were not renewed, semaphores that did not poll. A key of another type is discarded, as a
+-- server without memory says by its second command alone.
+if type(redis.pcall('ZREMRANGEBYSCORE', key, PERMITS, PERMITS + now)) == 'table' then
   call('DEL', key)
 end
--- Remove what has expired: permits that were not renewed, semaphores that did not poll.
-call('ZREMRANGEBYSCORE', key, PERMITS, PERMITS + now)
 local lost = call('ZREMRANGEBYSCORE', key, format('(%.0f', PERMITS + now + FAR), '+inf') > 0
 -- No semaphore is alive for longer than from now on, and no time of grace lasts longer: one that says so was written before the
 -- clock was set back. It would keep its tickets in the queue, or all tickets from their permits, until the clock has caught up.

@@ -162,9 +162,10 @@ export function draw(seed: number): Plan {
   const policies = extras.leases
     ? drawn.map((spec) => ({ ...spec, options: scaled(spec.options, 8) }))
     : drawn
-  const nodes = [1, 4].includes(seed % 7) ? 2 : 1
-  const more = drawMore(seed, places, nodes)
   const hasPairs = seed % EACH_WITH_PAIRS === 0
+  const nodes = [1, 4].includes(seed % 7) && !hasPairs ? 2 : 1
+  // Not between faults that are to meet.
+  const more = hasPairs ? [] : drawMore(seed, places, nodes)
   const faults = hasPairs ? drawPairs(seed / EACH_WITH_PAIRS, draws, places) : drawMixture(draws, places)
   return {
     seed,
@@ -219,8 +220,8 @@ function lastingOf(fault: FaultName, share: number, longest = Infinity): number 
 const LONGEST_STOP_MS = 60_000
 
 /**
- * Faults that four of seven plans have beside the others, by draws of their own: plans of the seeds that were kept before
- * have none, and stay as they are.
+ * Faults that four of seven plans without pairs have beside the others, by draws of their own: plans of the seeds that were kept
+ * before have none, and stay as they are.
  */
 function drawMore(seed: number, places: number, nodes: number): Fault[] {
   if (![0, 1, 2, 4].includes(seed % 7)) return []

@@ -16,10 +16,10 @@ import { Tally } from './tally.js'
 const { values } = parseArgs({
   options: {
     seed: { type: 'string' },
+    kept: { type: 'boolean', default: false },
     from: { type: 'string', default: '1' },
     minutes: { type: 'string', default: '1' },
     schedules: { type: 'string' },
-    kept: { type: 'boolean', default: false },
     least: { type: 'string', default: '1' },
     mistakes: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
@@ -37,13 +37,6 @@ async function main(): Promise<boolean> {
   const program = await bundle()
   if (values.seed !== undefined) return runOne(draw(numberOf('seed')), program)
   return values.kept ? runKept(program) : runMany(numberOf('from'), program)
-}
-
-/** Runs the plans of all seeds that once broke a law. */
-async function runKept(program: Program): Promise<boolean> {
-  let isSound = true
-  for (const seed of Object.keys(KEPT)) isSound = (await runOne(draw(Number(seed)), program)) && isSound
-  return isSound
 }
 
 /** Runs seeds one after the other until the time is over, and so many at least, and prints what was done. */
@@ -76,6 +69,16 @@ function numberOf(option: 'seed' | 'from' | 'minutes' | 'schedules' | 'least'): 
   const number = Number(values[option])
   if (Number.isSafeInteger(number) && number >= 1) return number
   throw new Error(`--${option} must be a whole number of at least 1, got ${JSON.stringify(values[option])}`)
+}
+
+/** Runs the plans that once broke a law. */
+async function runKept(program: Program): Promise<boolean> {
+  let isSound = true
+  for (const [seed, what] of Object.entries(KEPT)) {
+    say(what)
+    if (!(await runOne(draw(Number(seed)), program))) isSound = false
+  }
+  return isSound
 }
 
 /** Runs one plan, and where it breaks a law, prints a smaller one that still does, with its trace. */

@@ -16,9 +16,9 @@ const simulate = (...args: readonly string[]): string =>
   )
 
 describeWithLua(missing ?? 'a simulated fleet', () => {
-  it('keeps every law in the plans of all kept seeds', () => {
-    const printed = simulate('--kept')
-    for (const seed of Object.keys(KEPT)) expect(printed).toMatch(`seed ${seed}: `)
+  it('keeps every law in the plans that once broke one', () => {
+    const seeds = [...simulate('--kept').matchAll(/^seed (\d+): /gm)].map(([, seed]) => seed)
+    expect(seeds).toEqual(Object.keys(KEPT))
   })
 
   it('is the same to the byte when its seed is run again', () => {

@@ -259,13 +259,11 @@ export class WaitQueue {
     begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => (() => void) | void,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      /** Runs when the wait ends, in whatever way: from then on the signal, the store and `close` cannot give the call up. */
       const end = (): void => {
         stopListening?.()
         stopWatching?.()
         this.#waiters.delete(giveUp)
       }
-      /** Gives the call up, as the signal aborts or the queue or the store closes: undoes what `begin` began, and rejects. */
       const giveUp = (error: unknown): void => {
         end()
         undo?.()

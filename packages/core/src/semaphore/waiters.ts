@@ -39,29 +39,20 @@ export class Waiters {
     return new Promise((resolve, reject) => {
       const ticket = ++this.#tickets
       let stopWatching = (): void => {} // replaced as soon as the call waits
-      /**
-       * Ends the call's wait in this process: notes how it ended, cancels what else would end it (its longest wait, its signal,
-       * the store's closing), and has its ticket polled no more.
-       */
+      /** Ends the call's wait: cancels what else would end it, and has its ticket polled no more. */
       const end = (outcome: 'granted' | 'gaveUp'): void => {
         waiter.outcome = outcome
         stopWatching()
         this.#byTicket.delete(ticket)
       }
-      /**
-       * Ends the wait with a permit, which is renewed from here on until its release. Does nothing if the wait has ended, as a
-       * poll and the answer to the call's own question can both report the permit.
-       */
+      /** Ends the wait with a permit. A poll and the answer to the call's own question can both report it. */
       const granted = (): void => {
         if (waiter.outcome) return
         end('granted')
         this.renewal.hold(key, ticket, lost)
         resolve({ ticket, waiter })
       }
-      /**
-       * Ends the wait without a permit, unless it has ended: rejects the call with `error`, or denies it if there is none. A
-       * ticket that the store may have (`isKnown`) is released, so that it delays no others and holds no permit in vain.
-       */
+      /** Ends the wait without a permit: rejects with `error`, or denies the call without one. */
       const giveUp = async (error?: unknown): Promise<void> => {
         if (waiter.outcome) return
         end('gaveUp')

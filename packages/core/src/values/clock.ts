@@ -47,11 +47,7 @@ export function clearTimer(timer: TimerHandle | undefined): void {
 export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
   let startUs: number
-  /**
-   * Reads the wall time, unless that was done, and warns once if a test has replaced `Date` or `performance` by fake timers, which do
-   * not move this clock. It does not warn if the clock was made when `performance` was a fake, nor of this project's own fake clock.
-   * Returns how many reads pass until the next check.
-   */
+  /** Warns if a test has replaced `Date` or `performance` by fake timers, which do not move this clock. Returns READS. */
   const checkForFakes = (): number => {
     startUs ??= (Date.now() - monotonic.now()) * 1000
     const isFaked = Date !== DATE || performance !== PERFORMANCE

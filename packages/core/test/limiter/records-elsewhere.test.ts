@@ -122,7 +122,7 @@ it('a block can be ended whose record the store has dropped, and whose end lies 
   const now = () => clock.now() + ahead
   memory = memoryStore({ clock: now })
   /** As a store whose clock may be set back. */
-  const records = (isOther: boolean): Store['records'] => {
+  const records = (isOther: boolean): NonNullable<Store['records']> => {
     const all = memory.records!()
     const reached = async <T>(act: () => T) => {
       if (isOther && (isCut || ++acts > 20)) down()

@@ -201,14 +201,8 @@ describe('a full server', () => {
       ['old'],
       [packRequest({ operation: 'consume', policies: [gcra(numbers)], cost: 1 }, START, 1)],
     )
-    await client.set('of another type', 'x')
     await client.set('neighbour', 'x'.repeat(3 << 20))
     await command(server, 'CONFIG', 'SET', 'maxmemory', '3mb')
-  })
-
-  it('discards what another program has written in place of permits, and takes no key', async () => {
-    await expect(permits('take', 'of another type', 'one:1', START)).rejects.toThrow('OOM')
-    expect(await client.exists('of another type')).toBe(0)
   })
 
   it('takes no key of a semaphore', async () => {
@@ -231,6 +225,15 @@ describe('a full server', () => {
     expect(String(await permits('take', 'held', 'two:1', START))).toBe('0')
     await permits('release', 'held', 'one:1', START)
     expect(String(await permits('poll', 'held', 'one:2', START))).toBe('2')
+  })
+
+  it.each(PERMIT_STEPS)('discards a key of another type where permits should be: %s', async (step) => {
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
+    await client.rpush('list', 'x')
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '3mb')
+    const said = await permits(step, 'list', 'one:1', START).catch((error: Error) => error.message)
+    expect(String(said)).toMatch(step === 'release' ? /^0$/ : /^OOM/)
+    expect(await client.exists('list')).toBe(0)
   })
 
   it.each(LISTS)('denies exhausted callers that reserve, under $title', async ({ policies }) => {

@@ -143,15 +143,10 @@ export class OwnConnection implements RedisConnection {
       this.#addPending(reject)
       const isUnwritten = this.#watchIfQueued()
       const sent = this.#opened ? send(this.#opened) : this.open().then(send)
-      /** Resolves the call. It is no longer pending then, so `close` does not reject it, and it takes no room from others. */
       const resolveCall = (reply: ScriptReply): void => {
         this.#removePending(reject)
         resolve(reply)
       }
-      /**
-       * Rejects the call, which is no longer pending then. If the client had only queued it, it was surely not carried out, and
-       * the error says so.
-       */
       const rejectCall = (error: Error): void => {
         this.#removePending(reject)
         reject(isUnwritten() ? unwritten(error) : error)
