@@ -46,9 +46,9 @@ async function runMany(from: number, program: Program): Promise<boolean> {
   const end = performance.now() + numberOf('minutes') * 60_000
   const most = values.schedules === undefined ? Infinity : numberOf('schedules')
   let isSound = true
+  const least = values.digests ? most : numberOf('least')
   // To take down the stack of each error is slow, and a seed that fails is run again.
   Error.stackTraceLimit = 0
-  const least = values.digests ? most : numberOf('least')
   for (let seed = from; seed < from + most && (seed < from + least || performance.now() < end); seed++) {
     const began = performance.now()
     const history = await simulate(draw(seed), program)
