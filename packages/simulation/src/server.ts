@@ -36,6 +36,8 @@ export interface Execution {
   readonly process: string
   /** When its reply was read, in the world's time. */
   deliveredAt: number | undefined
+  /** Whether the server was out of memory. */
+  readonly isFull: boolean
 }
 
 /** Commands that need memory, and those that write. */
@@ -170,7 +172,8 @@ export class Server {
     const reply = this.#lua.runAll(script.text, clock, calls as never)
     this.#publish()
     const number = this.executions.length
-    const rest = { script, args: call.args, reply, sentAt, process, deliveredAt: undefined }
+    const isFull = this.#refusals.has('oom')
+    const rest = { script, args: call.args, reply, sentAt, process, deliveredAt: undefined, isFull }
     const execution = { number, life: this.life, clock, at: this.world.now, keys, ...rest }
     this.executions.push(execution)
     this.#applied.push(number)

@@ -385,6 +385,8 @@ class TwinPermits {
   readonly #holders = new Map<string, PermitHolder>()
   /** Until when semaphores count as alive, and until when a time of grace lasts. */
   readonly #alive = new Map<string, number>()
+  /** The tickets that have asked, with their semaphore. */
+  readonly #known = new Set<string>()
   #clock = 0
   /** Whether the server has refused steps, or its clock was set back: what is left then is not known. */
   isUnknown = false
@@ -394,7 +396,7 @@ class TwinPermits {
   }
 
   /** Carries a step out, and says where the server's reply differs. */
-  differs({ args, clock, reply, keys }: Execution): string | undefined {
+  differs({ args, clock, reply, keys, isFull }: Execution): string | undefined {
     const argument = args[0]!
     const [number, limit, lease, claim, alive, grace] = doublesOf(argument) as [
       number,
@@ -411,6 +413,10 @@ class TwinPermits {
     const semaphore = words[1]!
     const tickets = words.slice(2).map((word) => Number(word.slice(semaphore.length + 1)))
     const step = PERMIT_STEPS[number]!
+    const isNew = !this.#known.has(argument.subarray(56).toString())
+    this.#known.add(argument.subarray(56).toString())
+    if (isFull && isNew && (step === 'take' || step === 'wait') && /[12]/.test(reply.toString()))
+      return `${step} ${tickets.join()} of ${keys[0]} under ${limit}: ${reply.toString()}, without memory`
     if ((step === 'poll' || step === 'renew') && this.#isAbsent(clock)) {
       this.#queues.stateWasLost()
       this.#alive.set('grace', clock + grace)

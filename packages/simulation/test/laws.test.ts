@@ -75,7 +75,7 @@ function recordOf(call: Call, outcome: Partial<Record>): Record {
 function admitted(id: number, at: number, clock: number): Record {
   const told = { ...ALLOWED, ...NUMBERS, now: clock, at: clock }
   const script = { text: '', decidesWholes: false }
-  const rest = { script, args: [], reply: Buffer.alloc(0), sentAt: at, deliveredAt: at + 1000 }
+  const rest = { script, args: [], reply: Buffer.alloc(0), sentAt: at, deliveredAt: at + 1000, isFull: false }
   const execution = {
     ...rest,
     number: id,
