@@ -45,6 +45,7 @@ async function runMany(from: number, program: Program): Promise<boolean> {
   const digest = createHash('sha256')
   const end = performance.now() + numberOf('minutes') * 60_000
   const most = values.schedules === undefined ? Infinity : numberOf('schedules')
+  const least = values.digests ? most : numberOf('least')
   let isSound = true
   const least = values.digests ? most : numberOf('least')
   // To take down the stack of each error is slow, and a seed that fails is run again.
