@@ -47,7 +47,6 @@ async function runMany(from: number, program: Program): Promise<boolean> {
   const most = values.schedules === undefined ? Infinity : numberOf('schedules')
   const least = values.digests ? most : numberOf('least')
   let isSound = true
-  const least = values.digests ? most : numberOf('least')
   // To take down the stack of each error is slow, and a seed that fails is run again.
   Error.stackTraceLimit = 0
   for (let seed = from; seed < from + most && (seed < from + least || performance.now() < end); seed++) {
