@@ -291,15 +291,16 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Answers a call that is denied anyway, for its own cost or with a call on several keys that it is a part of. The answer says how
-   * the key stands, by a peek at the store that was sent within the last second or is sent now. If that fails, or the store may not
-   * be asked, the failure mode answers.
+   * Answers a call that is denied anyway: its cost is above the capacity, or another key of the same call is denied. So the answer
+   * only has to say how the key stands. It comes from a peek (a call that only reads) at the store, one that was sent within the last
+   * second (`known`) or one that is sent now. A known peek has an answer, has failed, or is under way until `ended`. If the peek
+   * failed, or the store may not be asked now (`refusalWithProbe` returns why), the failure mode answers.
    */
   #answerByPeek(key: string, cost: number): MaybePromise<Answer> {
     const { remote, peeks } = this.options
     if (remote.answersAtOnce) return remote.decide('peek', key, cost, 0)
     let known = peeks.get(this.policies, key)
-    // The answer to a cost that never fits does not tell whether the key is held.
+    // The answer to a cost that never fits does not tell whether calls on the key are paused by a hold.
     if (known && known.cost > this.capacity && cost <= this.capacity) known = undefined
     if (known?.answer) return { from: 'cache', ...peeks.read(known, cost) }
     const failure = known ? known.failure : this.refusalWithProbe(key)

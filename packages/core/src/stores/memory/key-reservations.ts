@@ -33,7 +33,10 @@ export class KeyReservations {
   /** Holds no reservations at first. Of any that were made before the instant `begun` nothing is known. */
   constructor(readonly begun: number) {}
 
-  /** Reads the reservations that `numbers` has written. */
+  /**
+   * Makes the reservations of a key out of the whole numbers that `numbers` has written: four of the key, then seven of each
+   * reservation. Its effect, which may be a fraction, is in two numbers, the high and the low half of a double.
+   */
   static of([begun, nextEnd, settledUntil, unsettledUntil, ...rest]: readonly number[]): KeyReservations {
     const own = new KeyReservations(begun!)
     own.nextEnd = nextEnd!
@@ -50,7 +53,10 @@ export class KeyReservations {
     return own
   }
 
-  /** All reservations as whole numbers, which `of` reads. */
+  /**
+   * All reservations as whole numbers, which `of` reads: four of the key, then seven of each reservation. Its effect, which may be a
+   * fraction, becomes two numbers, the high and the low half of a double.
+   */
   get numbers(): readonly number[] {
     const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => {
       FLOAT.setFloat64(0, effect)
