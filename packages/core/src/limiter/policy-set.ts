@@ -88,7 +88,11 @@ export class PolicySets {
     return known ?? this.#make(list, rule)
   }
 
-  /** Checks a list of policies, opens its state and keeps the set of both. */
+  /**
+   * Checks a list of policies, opens its state in the store, and makes the set of both. A list with a limit of 0 denies every call
+   * without a state (SuspendedKeyspace). The set is kept by the list itself, by its policies, and as one of the limiter's plans. One
+   * set is kept for each list of shapes (algorithms and windows); beyond `#most` the oldest goes that was not declared.
+   */
   #make(list: readonly Policy[], rule: PolicySet['rule']): PolicySet {
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)

@@ -36,7 +36,10 @@ export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): 
   )
 }
 
-/** Reserves units of each key, or of none, and reports what became of each. */
+/**
+ * Reserves units of each key, or of none, and reports each decision to its limiter's listeners. First all keys are tried, which
+ * charges nothing: parts with the same key and state by one call, for the sum of their costs. If none is denied, each is reserved.
+ */
 async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decision[]> {
   await Promise.all(keys.map(async ({ limiter }) => limiter[UNREAD]))
   const sentAt = performance.now()
@@ -56,7 +59,7 @@ async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decis
   return decisions
 }
 
-/** Tries what parts of one key reserve together. */
+/** Asks whether the parts of a call that have the same key and state (`twins`) fit together; charges nothing. */
 async function tryAll(twins: readonly OpenedPart[]): Promise<Answer> {
   const { keyspace, key } = twins[0]!
   const sum = twins.reduce((total, { cost }) => total + cost, 0)

@@ -95,7 +95,8 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   readonly program = this
 
   /**
-   * Makes a store that keeps up to `maxKeys` keys in this process. It starts no timer: the first key that is added does.
+   * Makes a store that keeps up to `maxKeys` keys in this process, and up to `maxShapes` tables of keys. `#overflow` decides when to
+   * warn that keys are forgotten because there are too many. No timer is started: the first key that is added does.
    * @throws {PolicyError} INVALID_OPTION for options that are not valid.
    */
   constructor(options: MemoryStoreOptions) {
@@ -304,7 +305,9 @@ class MemoryKeyspace implements Keyspace {
 
   /**
    * The state of a limiter under `policies`, in the table that `open` returns; `open` is called again if the store has dropped
-   * that table. The table gives the list of policies a number, which each key keeps of the list that it was last decided under.
+   * that table, as it held no keys. `#list` is the list of policies as the table knows it: with the penalty, which blocks keys after
+   * too many denials, and with a number, by which a key's row notes the list that the key was last decided under. `together` decides
+   * calls on several keys.
    */
   constructor(
     private readonly open: () => Table,

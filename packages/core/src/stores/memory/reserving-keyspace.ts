@@ -75,8 +75,10 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   }
 
   /**
-   * Charges as `consume` does, and keeps the charge as a reservation. While the key has `max` open ones it is denied, until the next
-   * end or until the cost fits, whichever is later.
+   * Charges the key as a `consume` does, and keeps the charge as an open reservation. While the key has `max` open reservations, the
+   * call is denied with the reason 'reservations', until the next of them ends (`nextEnd`) or the cost fits, whichever is later.
+   * `written` is the latest write to the state, which lies ahead if the clock was set back: the charge counts as of no earlier
+   * instant.
    */
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
@@ -128,7 +130,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     return { state: open ? 'settled' : 'late', effect, end }
   }
 
-  /** The reservations of a key that has state, from now on also where it had none. */
+  /** Returns the reservations of a key whose state is in the table; makes an empty list of them, kept from now on, if it had none. */
   #reservationsOf({ cursor, reserved }: Table, key: string, now: number): KeyReservations {
     const row = cursor.rows.find(key)
     const kept = reserved.get(row) ?? new KeyReservations(now)
