@@ -134,7 +134,10 @@ export class RemoteServer implements MachineServer {
     return effect!
   }
 
-  /** Makes a reservation on the server, and resolves with the server's answer. */
+  /**
+   * Sends the server a call that reserves `cost` units of a key, and resolves with the server's answer. `list` is the limiter's list of
+   * policies, which the server knows by a number.
+   */
   reserve(list: WirePolicies, { key, cost, id, ttl, atEnd }: ReserveCall, caller?: Caller): Promise<Answer> {
     return remoteCall(
       this.#send,
@@ -145,7 +148,10 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Has the server settle or extend a reservation (`change`), and resolves with what became of it. */
+  /**
+   * Has the server settle or extend a reservation (`change`), and resolves with its state after that, the units that took effect and
+   * its end. `list` is the limiter's list of policies, which the server knows by a number.
+   */
   change(list: WirePolicies, change: ReservationChange, caller?: Caller): Promise<ReservationEffect> {
     return remoteCall(
       this.#send,

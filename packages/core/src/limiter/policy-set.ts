@@ -57,8 +57,9 @@ export class PolicySets {
   readonly #reservations: ReservationSettings | undefined
 
   /**
-   * Begins without lists of policies. Each that a limiter is called under gets its state in `store`. Without `enforce` (shadow mode)
-   * nothing is refused, so a penalty has no effect. `report` receives the store's notices.
+   * Begins without lists of policies. Each list that a limiter is called under gets its state in `store`, with the penalty of `terms`
+   * (blocking keys after too many denials) and its reservations. Without `common.enforce` (shadow mode) nothing is refused, so a
+   * penalty has no effect. `common` also has what all lists share, such as the limiter's name; `report` receives the store's notices.
    */
   constructor(
     private readonly common: OfLimiter,

@@ -31,7 +31,10 @@ export class StoreChannel implements Traffic {
   /** Whether the last event of a call that was sent is that its deadline passed. */
   #isSilent = false
 
-  /** Makes the channel to `store`, which starts with the first call. Outages of a store with an address are warned of. */
+  /**
+   * Makes the channel to `store`, by which all limiters of this process send it their calls. The store starts with the first call.
+   * `#health` warns of outages, if the store has an address (`endpoint`). `#mostPending` bounds the calls that wait for an answer.
+   */
   constructor(readonly store: Store) {
     this.#health = processHealth(store.endpoint)
     this.#mostPending = store.maxPending ?? MOST_PENDING
