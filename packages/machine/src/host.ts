@@ -146,7 +146,10 @@ export interface HostCaller {
 
 /** The state of one limiter under one list, for the calls of one process. Memory answers at once. */
 export class HostedKeyspace {
-  /** Makes the calls of one client, `caller`, on the state `keyspace` that this process keeps for all processes of the machine. */
+  /**
+   * Serves the calls of one client process (`caller`) on the state of one limiter (`keyspace`), which `host`, the memory store of this
+   * process, keeps for all processes of the machine.
+   */
   constructor(
     private readonly host: Host,
     private readonly caller: HostCaller,

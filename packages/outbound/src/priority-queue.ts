@@ -24,7 +24,11 @@ export class PriorityQueue<T extends Queued<T>> {
   /** Turns that wait. */
   size = 0
 
-  /** Adds a turn behind those of its tenant and priority. The first turn of a priority adds a level to the heap. */
+  /**
+   * Adds a turn behind those of its tenant and priority. The turns of one priority are a level. Levels are in a heap, with the next
+   * one at its top, and from two on also in a Map by priority. The first turn of a priority begins a level; `spare` is an empty one
+   * that an earlier queue has left.
+   */
   add(turn: T): void {
     const { priority } = turn.terms
     const [top] = this.#heap

@@ -248,7 +248,10 @@ export class BookedTurn {
   #turn: Turn | undefined
   #controller: AbortController | undefined = spare.pop() ?? new AbortController()
 
-  /** Makes a booking for `turn`, which may pass to another call of the same cost, policies, keys and settlement. */
+  /**
+   * Makes a booking, a request for a turn of the limiter and permits, for the waiting call of `turn`. It may pass to another call of
+   * the same cost, policies, keys and settlement, so these are kept here. `until` is the deadline of the call that has it.
+   */
   constructor(turn: Turn) {
     this.#turn = turn
     this.cost = turn.terms.cost

@@ -241,7 +241,11 @@ class KeyspaceCall<T> implements ScriptCall {
   readonly tag: string
   readonly #context: RedisKeyspaceOptions
 
-  /** Makes a call on one key, whose result `receiver` gets. In a Cluster, calls of one hash `tag` go together. */
+  /**
+   * Makes a call on one key of the keyspace `owner`: `request` is what the script is asked, and `receiver` gets the result. In a
+   * Cluster, calls of one hash `tag` go together. `units` is the call's share of Redis's time: 1, or on a sliding log, which writes an
+   * entry for each unit, the cost. The `caller` may give up before the call is sent.
+   */
   constructor(
     private readonly owner: RedisKeyspace,
     readonly callerKey: string,
@@ -265,7 +269,10 @@ class KeyspaceCall<T> implements ScriptCall {
     return areEqualConsumes(this.request, other.request)
   }
 
-  /** Adds its Redis key to `keys`, and to `args`, if given, the request as the script's argument. */
+  /**
+   * Adds the Redis key of this call to `keys`, and its request, packed as the script's argument, to `args`, if given: without, the
+   * call shares the argument of another. Equal calls on the key (`duplicates`) are not sent: the request has their `count`.
+   */
   addTo(keys: string[], args?: Buffer[]): void {
     const { duplicates, request } = this
     keys.push(redisKey(this.keyspace, this.callerKey, this.tag))
