@@ -274,7 +274,11 @@ function losesWhatWasChargedBeforeABlock(subject: Subject): void {
   })
 }
 
-/** A law: between two blocks, each of which clears the key, no span admits more than each policy promises. */
+/**
+ * A law about a penalty that blocks a key after some denials and then clears its units: between two blocks no span of time admits
+ * more than each policy promises, for drawn calls (`steps`) on a key under one policy or two. A Trace notes what was admitted, and its
+ * `check` throws if a span holds more. `isAlone` leaves the second policy (`other`) out.
+ */
 function admitsAtMostThePromise(subject: Subject): void {
   const { factory, model } = subject.shape
   const scenario = fc.constantFrom(...subject.shapes).chain((other) =>

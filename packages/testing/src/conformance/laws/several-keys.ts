@@ -272,9 +272,10 @@ interface Terms {
 }
 
 /**
- * Declares a law of wholes whose parts have limiters on drawn terms. Each is compared with a twin, a key of the same past: the
- * whole passes if every enforced part would by itself. Then each twin consumes, and otherwise it tries, which counts a refusal and
- * charges nothing.
+ * Declares a law of calls on several keys (`whole`) under limiters with drawn `terms`: a penalty, or shadow mode (`enforce: false`),
+ * which denies nothing. Each key has a twin, a key with the same past that is called by itself. A whole call passes if every
+ * enforced part would by itself; then each twin consumes. Otherwise each twin tries, which counts a refusal and charges nothing.
+ * After each call, a key and its twin must answer alike.
  */
 function withTerms(subject: Subject, name: string, terms: fc.Arbitrary<Terms>): void {
   const drawn = fc
@@ -312,7 +313,10 @@ function seldomTried(subject: Subject): Subject {
 /** The most keys of a call in these laws. */
 const MOST_KEYS = 4
 
-/** Draws a past of a key of this shape, and one to three further keys of any shape, each after `used` calls. */
+/**
+ * Draws what a law about a call on several keys needs: the past of a first key, whose policy has the shape (an algorithm in one of its
+ * variants) under test; the policies of one to three further keys, of any shape (`more`); and how many calls these have had (`used`).
+ */
 function several(subject: Subject, kinds?: TrafficOptions['kinds']) {
   const others = fc.constantFrom(...subject.shapes).chain((shape) =>
     options(shape).map((own) => ({
@@ -333,7 +337,10 @@ function several(subject: Subject, kinds?: TrafficOptions['kinds']) {
 const DENIED_A_RUN = 125
 const AT_ONCE = 25
 
-/** One call on all keys: each is charged one unit under its first list of policies, or none is. Returns the decision. */
+/**
+ * Makes one call on all keys: each is charged one unit under its first list of policies, or none is. `terms` are further options of
+ * the limiter of each key, such as a penalty (blocking a key after too many denials). Returns the decision about the whole call.
+ */
 function decide(
   session: Session,
   keys: readonly Caller[],
@@ -350,7 +357,10 @@ function decide(
   )
 }
 
-/** A penalty as the option of a limiter has it, whose durations are texts: small numbers would be warned of. */
+/**
+ * Returns a penalty, whose durations are in microseconds, as the option of a limiter, with durations as texts of milliseconds: as plain
+ * numbers, small ones would be warned of.
+ */
 function inMs({ block, maxBlock, forgetAfter, ...others }: Penalty): PenaltyOptions {
   return {
     ...others,
