@@ -51,7 +51,8 @@ export class Host {
   readonly #reports = new Map<string, Report>()
 
   /**
-   * Keeps the state in a memory store with these bounds on keys and lists of policies, and with this clock, if they are given.
+   * Makes the memory store in which one process keeps the state for all processes of its machine: with at most `maxKeys` keys and
+   * `maxShapes` tables for lists of policies, and with this clock, if they are given; otherwise with the defaults of that store.
    */
   constructor({ maxKeys, maxShapes, clock }: HostOptions) {
     this.#store = memoryStore({

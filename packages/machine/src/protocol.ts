@@ -119,7 +119,10 @@ export function readAnswerTag(tag: number): AnswerTag {
   }
 }
 
-/** The numbers by which a change of a reservation is sent: four to settle it, or five or, with another `atEnd`, six to extend it. */
+/**
+ * Returns the numbers by which a change of a reservation is sent: its id, when it was decided and its end; then to settle it the units,
+ * or to extend it 0, the time to extend it by and, if that changes, the units that stay charged at its end.
+ */
 export function numbersOfChange(change: ReservationChange): readonly number[] {
   const reserved = [change.id, change.decidedAt, change.end]
   if (change.kind === 'settle') return [...reserved, change.units]

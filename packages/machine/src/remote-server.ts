@@ -185,7 +185,10 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Sends the server a request about the records of the machine. */
+  /**
+   * Sends the server a request to write or read records (what operators have set for single keys), as JSON text. Resolves with the
+   * changes that the server knows; null if a record was not written, as there are too many.
+   */
   records(request: RecordRequest): Promise<RecordChanges | null> {
     return remoteCall(
       this.#send,
@@ -255,7 +258,10 @@ export class RemoteServer implements MachineServer {
     setImmediate(() => this.#flush())
   }
 
-  /** Writes all calls that wait to the socket at once. A call whose caller has given up, or that is too long, fails alone. */
+  /**
+   * Sends all calls that wait, in one write to the socket. Each packs its request into `#writer` and then waits for its reply in
+   * `#written`, in their order. A call whose caller has given up, or that is too long, fails alone.
+   */
   #flush(): void {
     const calls = this.#waiting
     this.#waiting = []

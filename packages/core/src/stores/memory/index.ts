@@ -290,7 +290,10 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     }
   }
 
-  /** Whether no key that matters less can be found: all were blocked or held at some time ('size'), or all are banned ('bans'). */
+  /**
+   * Whether all keys of the store are of a sort that matters, so that the search for a key to evict would find no lesser one: with
+   * 'size', all are blocked or held, or were; with 'bans', operators have blocked all. Each table counts both.
+   */
   #areAll(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]
