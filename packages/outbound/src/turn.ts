@@ -84,8 +84,9 @@ export class Turn {
   #reject!: (error: unknown) => void
 
   /**
-   * Begins the wait of a call for an attempt: the first, or the one after that of the turn `last`. `stored` is the call's key at
-   * the first limiter, as stores keep it. The wait ends as refused when the call's signal aborts, or at its deadline (`recheck`).
+   * Begins the wait of a call for an attempt: the first, or the one after that of the turn `last`, whose deadline (`until`) it keeps.
+   * `stored` is the call's key at the first limiter, as stores keep it. `comes` resolves when the call may go out. The wait ends as
+   * refused when the call's signal aborts, or at the deadline, when a timer calls `recheck`.
    */
   constructor(
     readonly client: Client,

@@ -66,7 +66,10 @@ async function tryAll(twins: readonly OpenedPart[]): Promise<Answer> {
   return keyspace.decide('try', key, checkCost(sum, 'the sum of the costs of a key'), 0)
 }
 
-/** Reserves units of each part. If one is denied or fails, the others are released, and have the `uncharged` decisions. */
+/**
+ * Reserves units of each part, which is one key with its cost, and returns the decisions. If one is denied or fails, the reservations
+ * of the others are released, and their decisions are the `uncharged` ones, which an earlier try has made.
+ */
 async function reserveEach(parts: readonly OpenedPart[], uncharged: readonly Decision[]) {
   const asked = parts.map(async (part) => (await part.limiter[RESERVE_PART](part, part.terms)).decision)
   const reserved = await Promise.allSettled(asked)

@@ -406,7 +406,10 @@ export class Table {
     this.owner.removed()
   }
 
-  /** Selects the row of a key, a new one if `known` is 0, and returns it. Notes the list in it, by whose limits eviction judges. */
+  /**
+   * Makes the row of a key the current one, and returns its number. `known` is the number if the caller knows it; 0 stands for a key
+   * without a row, which gets one. Notes in the row the `number` of the list of policies, by whose limits eviction judges the key.
+   */
   rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
     const row = known || this.#add(key, now)
@@ -415,7 +418,10 @@ export class Table {
     return row
   }
 
-  /** Gives a key a new row, the current one. A full store evicts another key first, drawn from the chunks of all tables. */
+  /**
+   * Gives a key a new row and makes that the current one. Before, the store makes room (`adding`): if it is full, it evicts another
+   * key, drawn from the chunks of all tables. A chunk is 64 rows; the table lists a new one when a row lies behind its last.
+   */
   #add(key: string, now: number): number {
     const { chunks } = this.owner
     this.owner.adding(now)

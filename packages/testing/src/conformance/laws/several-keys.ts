@@ -76,7 +76,10 @@ function chargesEveryKeyOrNone(subject: Subject): void {
   })
 }
 
-/** A law: a call on several keys is denied until the wait that it was told is over, and passes then. */
+/**
+ * A law: a call on several keys, which is charged to all of them or to none, is denied until the wait that its denial has named is over,
+ * and passes then. The keys have policies of drawn shapes (algorithms in a variant).
+ */
 function passesWhenTheWaitIsOver(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = several(subject)
@@ -97,7 +100,10 @@ function passesWhenTheWaitIsOver(subject: Subject): void {
   })
 }
 
-/** A law: a reservation on several keys reserves of each as calls by themselves would, or of none, and can be settled. */
+/**
+ * A law: a reservation on several keys reserves units (to be settled later) of each key, as reservations on each by itself would, or of
+ * none, and can be settled.
+ */
 function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -181,7 +187,10 @@ function leavesAKeyWhatItHad(subject: Subject): void {
   )
 }
 
-/** A law: calls at once on the same keys, half of them in reverse order, all end, and each is charged to all keys or to none. */
+/**
+ * A law: calls that come at once on the same several keys, half of them naming the keys in reverse order, do not wait for each other for
+ * ever: all end, and each is charged to all keys or to none.
+ */
 function endsWhereCallsCross(subject: Subject): void {
   const { factory } = subject.shape
   // A tenth of the runs, as each makes 16 calls on 16 keys.
@@ -204,7 +213,10 @@ function endsWhereCallsCross(subject: Subject): void {
   )
 }
 
-/** A law: `commit`, a charge that can be undone, answers as `consume` does, and undoing it leaves no trace. */
+/**
+ * A law: `commit`, the second step of a call on several keys, is a charge that can be undone. It answers as `consume` does, and undoing it
+ * leaves a key as a second one with the same past that was not charged.
+ */
 function answersAChargeThatCanBeUndone(subject: Subject): void {
   const { factory } = subject.shape
   const committed = fc
@@ -232,7 +244,10 @@ function answersAChargeThatCanBeUndone(subject: Subject): void {
   )
 }
 
-/** A law: a `commit` after which something else was charged is not undone; its units are released. */
+/**
+ * A law: a `commit`, the second step of a call on several keys, after which something else was charged cannot be undone as if it had
+ * never been: its units are released, which a second key with the same past (`twin`) does directly.
+ */
 function releasesAChargeThatIsNotTheLatest(subject: Subject): void {
   const { factory } = subject.shape
   law(
