@@ -92,7 +92,9 @@ export interface OverriddenLimiter {
 }
 
 /**
- * Writes an override, as `limiter.override` says.
+ * Writes an override: gives one key other limits than the limiter's own, or none, until an instant. `force` lets it deny the key at
+ * once for what it has used already; otherwise that is checked, under a factor for each plan (`refuseToLower`). Refusals that a penalty
+ * has counted so far are forgotten. Returns the override as users see it, with `blocked` if the key is blocked nevertheless.
  * @throws {InputError} INVALID_OPTION, INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES; {PolicyError}; {StoreError}.
  */
 export async function override(

@@ -82,7 +82,10 @@ async function reserveEach(parts: readonly OpenedPart[], uncharged: readonly Dec
 
 type OpenedPart = ReturnType<typeof openedPart>
 
-/** Checks a part, and opens it: the key with the state in which it is charged, and the terms on which it reserves. */
+/**
+ * Checks a part of a reservation on several keys, and opens it: returns its key with the state in which it is charged (`openPart`), its
+ * limiter, and the terms on which it reserves, such as for how long.
+ */
 function openedPart(part: ReservePart) {
   const { limiter, key, ...options } = part ?? {}
   checkLimiter(limiter)

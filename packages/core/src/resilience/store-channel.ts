@@ -71,7 +71,11 @@ export class StoreChannel implements Traffic {
     return refusal
   }
 
-  /** Sends a call, or queues it while the store starts or there is no room. Its deadline begins now, or after the start. */
+  /**
+   * Sends a call to the store now, or puts it into the queue: while the store starts (connects for the first time), while other calls
+   * are queued, so that calls keep their order, or if as many as may be are under way (`#hasRoom`). Its deadline begins now, or when the
+   * store has started.
+   */
   #sendOrQueue<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     if (!this.#isStarting) call.beginDeadline()
