@@ -3,7 +3,6 @@ export const KEPT: Readonly<Record<number, string>> = {
   20: 'a booking said that it was not sent while its last attempt was on its way',
   34: 'a wait said at its end that Redis did not answer in time, where it was down',
   61: 'a block that was over came back where time stands still',
-  108: 'a law took a reservation for lost whose state a failover had brought back',
   700315:
     'an unblock went on without end for a record that the store had dropped, as its end lay ahead again',
   700384:

@@ -125,7 +125,8 @@ function summed(
   const [pairs, missedPairs] = [known, missed].map((those) => those.filter(([, isOfTwo]) => isOfTwo).length)
   const sum =
     `${known.length - missed.length} of ${known.length} are found, each within ${MOST_CALLS} calls, ` +
-    `of these ${pairs! - missedPairs!} of ${pairs} that need two faults, within ${MOST_CALLS_OF_PAIRS}`
+    `of these ${pairs! - missedPairs!} of ${pairs} that need two faults, within ${MOST_CALLS_OF_PAIRS}` +
+    (known.length < all.length ? `; ${all.length - known.length} have not been looked for` : '')
   return { sum, isEnough: missed.length <= 0.2 * known.length && missedPairs === 0 }
 }
 

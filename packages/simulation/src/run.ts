@@ -45,10 +45,10 @@ async function runMany(from: number, program: Program): Promise<boolean> {
   const digest = createHash('sha256')
   const end = performance.now() + numberOf('minutes') * 60_000
   const most = values.schedules === undefined ? Infinity : numberOf('schedules')
+  const least = values.digests ? most : numberOf('least')
   let isSound = true
   // To take down the stack of each error is slow, and a seed that fails is run again.
   Error.stackTraceLimit = 0
-  const least = values.digests ? most : numberOf('least')
   for (let seed = from; seed < from + most && (seed < from + least || performance.now() < end); seed++) {
     const began = performance.now()
     const history = await simulate(draw(seed), program)

@@ -47,7 +47,7 @@ export function startLuaRedis(program = join(__dirname, 'redis.lua')): LuaRedis 
   const runAll: LuaRedis['runAll'] = (script, now, calls) => {
     let number = numbers.get(script)
     if (!number) numbers.set(script, (number = ask('script', hex(Buffer.from(script)))))
-    const words = calls.flatMap(([key, argument]) => [hex(key), argument ? hex(argument) : '-'])
+    const words = calls.flatMap(([key, argument]) => [hex(key), argument ? hex(argument) || '.' : '-'])
     const [first, ...others] = ask('call', number, `${now}`, ...words).split(' ')
     if (first !== 'list') return Buffer.from(first!, 'hex')
     return others.map((reply) => Buffer.from(reply, 'hex'))

@@ -1,7 +1,7 @@
 -- What a script finds in Redis, in plain Lua 5.1: lua5.1 redis.lua < requests > replies
 -- A line in, a line out; bytes in hexadecimal. "script TEXT" answers its number; "call NUMBER TIME KEY ARGUMENT ..." answers
 -- "+reply ..." with a word for each key, "*reply ..." where there are messages to ask for, or "-error"; "-" stands for an
--- argument that is not there. TIME, in microseconds, is what the script's TIME answers and what keys expire by.
+-- argument that is not there, and "." for an empty one. TIME, in microseconds, is what the script's TIME answers and what keys expire by.
 
 local now = 0
 -- Keys: { value, at which instant it expires }
@@ -423,7 +423,7 @@ function requests.call(number, time, ...)
     local key, argument = select(i, ...)
     KEYS[#KEYS + 1] = from_hex(key)
     if argument ~= '-' then
-      ARGV[#ARGV + 1] = from_hex(argument)
+      ARGV[#ARGV + 1] = argument == '.' and '' or from_hex(argument)
     end
   end
   local ran, reply = pcall(scripts[tonumber(number)])
