@@ -59,7 +59,10 @@ export class KeyQueue {
     this.#bookOnceHoldIsKnown()
   }
 
-  /** Removes a turn from the queue. Its booking passes to the first turn that has none and that the booking serves as well. */
+  /**
+   * Removes the turn of a call from the queue. If it has a booking, which asks the limiter for a turn (`#booked`), that passes to the
+   * first call in the queue that has none and that the booking serves as well. The last call to leave stops the timer `#growth`.
+   */
   remove(turn: Turn): void {
     this.#queue.delete(turn)
     if (this.#queue.size === 0) clearTimer(this.#growth)

@@ -289,7 +289,10 @@ class StoreInRedis implements RedisStore {
     return this.#now()
   }
 
-  /** Makes a semaphore's permits, which `close` of the store closes too. A permit not renewed for `leaseMs` is free again. */
+  /**
+   * Makes what asks Redis for the permits of the semaphore `name`. A permit that is not renewed for `leaseMs` milliseconds is free again.
+   * The store keeps what it has made in `#permits` until that is closed (`ended`), to close it with itself.
+   */
   permits(name: string, leaseMs: number): Permits {
     const keyspace = keyspaceOf(this.#settings.prefix, name, ['semaphore'])
     const ended = (closed: Permits): unknown => this.#permits.delete(closed)

@@ -128,7 +128,10 @@ function forgetsAKeyThatIsReset(subject: Subject): void {
   })
 }
 
-/** Draws two lists of numbers for one policy, and the calls that its key has had. */
+/**
+ * Draws what a law about limits that change needs: two tiers, which are numbers (limit, capacity) for one policy, the instant at which
+ * the clock starts, and the calls that the key has had (`steps`).
+ */
 function keyUnderTwoLists(shape: Subject['shape']) {
   return fc.record({
     tiers: tiers(shape, 2, true),

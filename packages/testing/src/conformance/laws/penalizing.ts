@@ -275,8 +275,8 @@ function endsABlockWithAFullAllowance(subject: Subject): void {
 }
 
 /**
- * A law: a block that clears the key also loses its charges and bookings: they can be neither released, confirmed nor cancelled
- * after it.
+ * A law: a block by a penalty that clears the key, here after the first refusal, also loses its charges and bookings: they can be neither
+ * released, confirmed nor cancelled after it. `fill` uses up the key, so that a call is booked for later, and the next is refused.
  */
 function losesWhatWasChargedBeforeABlock(subject: Subject): void {
   const { factory } = subject.shape

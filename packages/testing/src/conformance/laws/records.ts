@@ -31,7 +31,8 @@ interface Kept {
 /**
  * Declares the laws of records: a write replaces the record of its id or removes it, whichever the store was told last; a reader
  * who names the version that he knows gets what has changed since, one who names none or another gets all; a group has no more
- * than `most` records, once those that have ended were reported, also of writes at once. `kept` is what the store should hold. A store without records passes.
+ * than `most` records, once those that have ended were reported, also of writes at once. `kept` is what the store should hold. A store
+ * without records passes.
  */
 export function records(trial: Trial): void {
   areThoseThatWereWrittenLast(trial)
