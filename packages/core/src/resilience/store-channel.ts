@@ -189,7 +189,10 @@ export class StoreChannel implements Traffic {
     this.#queue.delete(call)
   }
 
-  /** Starts the store. While it connects, calls are queued, and begin their deadlines only when that has succeeded or failed. */
+  /**
+   * Starts the store with the first call. If it has to connect first, calls are queued meanwhile (`#isStarting`). They begin their
+   * deadlines, and are sent, only when that has succeeded or failed.
+   */
   #start(): void {
     this.#isStarted = true
     const starting = this.store.start?.()
@@ -203,7 +206,10 @@ export class StoreChannel implements Traffic {
     Promise.resolve(starting).then(begin, begin)
   }
 
-  /** Sends queued calls, the oldest first, while there is room. Ends those whose time is over, unless they wait on (`overdue`). */
+  /**
+   * Sends queued calls, the oldest first, while fewer are under way than may be. A call whose deadline has passed expires instead, unless
+   * its receiver has an `overdue`, by which it only hears of that and the call is still to be carried out.
+   */
   #sendQueued(): void {
     for (const next of this.#queue) {
       if (!this.#hasRoom()) return
@@ -221,7 +227,10 @@ export class StoreChannel implements Traffic {
     call.start()
   }
 
-  /** Whether one more call may be sent. If not, first gives up calls overdue for a minute: some clients never settle them. */
+  /**
+   * Whether one more call may be sent, as fewer than MOST_IN_FLIGHT are under way. If not, calls that are overdue for a minute (LOST_MS)
+   * are first counted as ended, because some clients never settle a call that was lost.
+   */
   #hasRoom(): boolean {
     if (this.#inFlight < MOST_IN_FLIGHT) return true
     const lost = nowMs() - LOST_MS
@@ -284,7 +293,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.request.deadline.begin(this, now)
   }
 
-  /** Sends the call. An error that the store throws at once is received as its failure. */
+  /**
+   * Sends the call to the store by its `request`. `begun` is the denial cache's note of it, by which its answer is judged later. An error
+   * that the store throws at once counts as the call's failure.
+   */
   start(): void {
     const { request } = this
     this.unsent = false

@@ -44,8 +44,8 @@ export function severalKeys(subject: Subject): void {
 }
 
 /**
- * A law: a call on several keys is charged to all of them if each would let a unit pass, in whatever order they are named, and
- * otherwise to none.
+ * A law: a call on several keys is charged to all of them if each would let a unit pass, and otherwise to none, in whatever order they are
+ * named. Each key has the same past three times: one set is called as a whole, one in reverse order, and the `twins` one by one.
  */
 function chargesEveryKeyOrNone(subject: Subject): void {
   const { factory } = subject.shape
