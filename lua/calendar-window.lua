@@ -7,8 +7,9 @@
 --   count  units booked in it
 -- Behind buckets its functions have the shortest period in microseconds and the four boundaries that the call has brought.
 
--- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from`, or the end of the window;
--- HUGE (never) for a cost above the limit.
+-- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from`, or the end of the window
+-- (ends) in which count units are used; HUGE (never) for a cost above the limit. All algorithms have the same parameters, and those of
+-- calendars have also the boundaries around the call that the call has brought (before to after); this function needs few of them.
 local function calendar_window_earliest(
   start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, from, cost
 )
@@ -24,8 +25,9 @@ end
 -- Charges cost units in the window of the instant at, whether they fit or not. A cost below 0 takes units out if that is the kept
 -- window, and otherwise does nothing. A charge fills a window to at most twice the limit, or leaves what was in it before if that is
 -- more. After the kept window, each next window begins at the end of the one before, and ends at the first boundary that is at least
--- half a shortest period later; the first window of a new state begins at a boundary. If the instant lay outside the boundaries that
--- the call brought, the engine has asked for others. Returns the cells and how many units took effect.
+-- half a shortest period later; the first window of a new state begins at a boundary. The call has brought four boundaries, in order
+-- of time: before, opened, closes and after; outside of them the engine has asked for others. Returns the cells (start and ends of the
+-- window, count of its units) and how many units took effect.
 local function calendar_window_admit(
   start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, at, cost
 )
@@ -71,8 +73,8 @@ local function calendar_window_take(
   return now < ends and units <= limit, start, ends, units, limit - units, ends
 end
 
--- Gives back up to `units` units of a charge made at charged_at, while the window lasts in which it was made. Returns the cells and
--- how many units were given back.
+-- Gives back up to `units` units of a charge made at charged_at, while the window lasts in which it was made. Returns the cells (start
+-- and ends of the window, count of its units) and how many units were given back.
 local function calendar_window_release(
   start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, now, charged_at,
   charged, units

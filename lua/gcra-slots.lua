@@ -44,7 +44,7 @@ end
 
 -- Drains a debt (units x ticks) for `passed` ticks, by limit in each, then charges `units`: a unit weighs as much as a window has
 -- ticks. Returns the new debt, at most 2^52, so that later sums of two such numbers are exact in a double.
-local function gcra_slots_behind(debt, passed, units, limit, ticks)
+local function gcra_slots_drain_and_charge(debt, passed, units, limit, ticks)
   return min(4503599627370496, max(0, debt - passed * limit) + units * ticks)
 end
 
@@ -59,7 +59,7 @@ local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   end
   local width = gcra_slots_width(ticks, buckets)
   for b = newest - buckets + 1, min(newest, slot - buckets) do
-    before = gcra_slots_behind(before, width, gcra_slots_units(base, buckets, b), limit, ticks)
+    before = gcra_slots_drain_and_charge(before, width, gcra_slots_units(base, buckets, b), limit, ticks)
   end
   before = max(0, before - max(0, slot - buckets - newest) * width * limit)
   for b = max(newest + 1, slot - buckets + 1), slot do
@@ -89,11 +89,11 @@ local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
   local debt, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   local width = gcra_slots_width(ticks, buckets)
   for slot = newest - buckets + 1, newest - 1 do
-    debt = gcra_slots_behind(debt, width, gcra_slots_units(base, buckets, slot), limit, ticks)
+    debt = gcra_slots_drain_and_charge(debt, width, gcra_slots_units(base, buckets, slot), limit, ticks)
   end
   local passed = floor((instant - newest * width * tick) / tick)
   local in_newest = min(passed, width)
-  debt = gcra_slots_behind(debt, in_newest, gcra_slots_units(base, buckets, newest), limit, ticks)
+  debt = gcra_slots_drain_and_charge(debt, in_newest, gcra_slots_units(base, buckets, newest), limit, ticks)
   return max(0, debt - (passed - in_newest) * limit)
 end
 

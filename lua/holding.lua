@@ -14,7 +14,7 @@ if reserved > 0 and op <= COMMIT and (op == PEEK or reason ~= 0) then
   end
   table.sort(ones, function(a, b) return a[4] < b[4] or a[4] == b[4] and a[5] < b[5] end)
   local saved = pack('<@{cell_formats}', @{all_cells})
-  --@for any bucketed local saved_fixed, saved_at, saved_edit, saved_to = fixed, edited, edit, changed_to
+  --@for any bucketed local saved_fixed, saved_edit_offset, saved_edit_bytes, saved_to = fixed, edit_offset, edit_bytes, changed_to
   --@for any ring call = on_copy
   --@for any ring local saved_string = call('GET', key)
   do

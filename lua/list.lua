@@ -9,7 +9,7 @@ lists[@{number}] = function(of, argument)
   --@reserving call = redis.call
   fixed = @{load}
   --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
-  --@for any bucketed edited, changed_to = nil, 0
+  --@for any bucketed edit_offset, changed_to = nil, 0
   local @{call}
   @{argument}
   @{decision}

@@ -25,7 +25,7 @@ if reason == LIMIT and op ~= PEEK and op ~= COMMIT then
     --@for any fresh @{discard}
     --@for any fresh exists, begun, behind, latest = false, false, '', 0
     --@for any fresh epoch, last, expires, version, @{all_cells} = nonce, 0, 0, nonce, @{zeros}
-    --@for any fresh_slots fixed, near_from, near, filled, edited, changed_to = rep('\0', @{fixed}), 0, '', nil, nil, 0
+    --@for any fresh_slots fixed, near_from, near, filled, edit_offset, changed_to = rep('\0', @{fixed}), 0, '', nil, nil, 0
     --@for each fresh_policy earliest_@{i} = min(earliest_@{i}, open)
     at = 0
     --@for each policy if earliest_@{i} > now then earliest_@{i} = max(earliest_@{i}, open) end

@@ -41,7 +41,8 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
--- Returns the record of an id, the field of its group, and the size of that.
+-- Looks up a record (what an operator has set for one key) by its id. Returns the record, if it is there, the name of the field that
+-- counts the records of its group, and that count. The group is the first line of the id: the kind of record and the limiter.
 local function look_up(id)
   local group = 'c' .. string.match(id, '^[^\n]*')
   local found = call('HMGET', key, 'r' .. id, group)

@@ -100,7 +100,7 @@ for _, i in ipairs(others) do
     @{argument}
   end
   --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
-  --@for any bucketed edited, changed_to = nil, 0
+  --@for any bucketed edit_offset, changed_to = nil, 0
   local ran, reply = pcall(decide, @{call})
   --@reserving call = redis.call
   if not ran or type(reply) == 'table' then

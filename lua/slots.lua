@@ -9,18 +9,18 @@ local unsound
 local filled, filled_value
 
 -- Bytes of bucket slots that are yet to be written: where, and what. Most calls change one slot.
-local edited, edit
+local edit_offset, edit_bytes
 -- Where the changes in fixed end.
 local changed_to = 0
 
 -- Finds the 8 bytes of the slot (a number that is addressed by its position) at a byte offset of the key's state. Returns a
 -- string that holds them and their place in it, from 1. The first @{fixed} bytes of the state were read into `fixed` when the call
--- began; `edit` holds the latest change to them, which is not yet put into `fixed`. The slots of logs lie behind these bytes and are
--- too many to read: Redis is asked for four at a time, which are kept in `near`, because neighbours are usually wanted next.
+-- began; the latest change to them, `edit_bytes` at `edit_offset`, is not yet put into `fixed`. The slots of logs lie behind these
+-- bytes and are too many to read: Redis is asked for four at a time, kept in `near`, as neighbours are usually wanted next.
 local function find_bytes(offset)
   if offset < @{fixed} then
-    if edited and offset >= edited and offset < edited + #edit then
-      return edit, offset - edited + 1
+    if edit_offset and offset >= edit_offset and offset < edit_offset + #edit_bytes then
+      return edit_bytes, offset - edit_offset + 1
     end
     return fixed, offset + 1
   end
@@ -30,27 +30,27 @@ local function find_bytes(offset)
   return near, offset - near_from + 1
 end
 
--- Puts the pending change, the bytes `edit` at byte offset `edited`, into `fixed`, this call's copy of the key's state. A change
--- is at first only noted, because a string of Lua cannot be changed in place: each change put into it makes a new copy, which
--- most calls can do without, as they make one change. So this is called before a second change is noted, or where the whole copy
--- is to be written. changed_to is the byte up to which the copy differs from what Redis holds. No change is pending afterwards.
+-- Puts the pending change (`edit_bytes` at the byte `edit_offset`) into `fixed`, this call's copy of the key's state. A change is
+-- at first only noted, because a string of Lua cannot be changed in place: each change put into it makes a new copy, which most
+-- calls can do without, as they make one change. So this is called before a second change is noted, or where the whole copy is to
+-- be written. changed_to is the byte up to which the copy differs from what Redis holds. No change is pending afterwards.
 local function make_edit()
-  local ends = edited + #edit
-  fixed = sub(fixed, 1, edited) .. edit .. sub(fixed, ends + 1)
+  local ends = edit_offset + #edit_bytes
+  fixed = sub(fixed, 1, edit_offset) .. edit_bytes .. sub(fixed, ends + 1)
   changed_to = max(changed_to, ends)
-  edited = nil
+  edit_offset = nil
 end
 
--- Writes the bytes of one or more slots at a byte offset of the state. The first @{fixed} bytes of the state are written to Redis in
--- one piece at the end of the call. A change to them is only noted, as `edit`: most calls make one change, and changed_slots can
--- write a single one without a new copy of these bytes. If an edit is pending already, it is first put into `fixed`, this call's
--- copy. Slots behind these bytes, those of logs, are written to Redis at once.
+-- Writes the bytes of one or more slots at a byte offset of the state. The first @{fixed} bytes of the state, of which this call has
+-- a copy (`fixed`), go to Redis in one piece when the call ends. A change to them is only noted, by its offset and its bytes
+-- (`edit_offset`, `edit_bytes`): most calls make one change, for which the copy need not be made anew. If a change is noted
+-- already, make_edit puts it into the copy first. Bytes behind these belong to logs and are written to Redis at once.
 local function write_bytes(offset, bytes)
   if offset < @{fixed} then
-    if edited then
+    if edit_offset then
       make_edit()
     end
-    edited, edit = offset, bytes
+    edit_offset, edit_bytes = offset, bytes
   else
     call('SETRANGE', key, offset, bytes)
   end
@@ -60,10 +60,10 @@ end
 -- call changed, or all of them if the key had no state before (`there` is false). A call that made one change needs no new copy of
 -- the state: the bytes before the change and those of the change are enough.
 local function changed_slots(there)
-  if edited and there and changed_to == 0 then
-    return sub(fixed, @{slots} + 1, edited) .. edit
+  if edit_offset and there and changed_to == 0 then
+    return sub(fixed, @{slots} + 1, edit_offset) .. edit_bytes
   end
-  if edited then
+  if edit_offset then
     make_edit()
   end
   return sub(fixed, @{slots} + 1, there and changed_to or @{fixed})

@@ -101,7 +101,8 @@ function limitersOf<Req, Res>(limits: readonly OneLimit<Req, Res>[]): readonly L
 /**
  * Makes the guard of options whose `limits` is a function, which is asked at each request for the list in force. A limit of another
  * list goes on in the limiter of its name, so that what was consumed still counts, under its new policies; a limit of a new name
- * gets a limiter, which `limiters` has from then on.
+ * gets a limiter, which `limiters` has from then on. As long as the function returns the same list, its limits are not made anew.
+ * `around` is put before the common decision.
  * @throws {PolicyError} for options that cannot work.
  */
 function guardOfLimitsInForce<Req, Res>(

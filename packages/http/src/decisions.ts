@@ -55,8 +55,9 @@ export class Recorder<Req> {
   readonly #platform: RequestIdentity<Req>
 
   /**
-   * Makes what keeps the decisions of `limiter` with the requests they are about. `inHeaders`: its guard also writes them to
-   * headers. `platform` finds the request.
+   * Makes what keeps the decisions of `limiter` with the requests that they are about, so that later handlers can read them.
+   * `inHeaders` says that the guard of this limiter also writes them to response headers. `platform` knows which object stands
+   * for a request in its framework.
    */
   constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
     this.#limiter = limiter

@@ -220,8 +220,9 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   }
 
   /**
-   * Records a denial with the request, reports it to `onExceeded` if the key has only now gone over its limit, and
-   * answers the request.
+   * Ends a request that was denied: records the decision with the request and writes its headers (`#record`), reports it to
+   * `onExceeded` if the key has only now gone over its limit, and answers the request (429, or what the options say). Steps that take
+   * the place of this one may need `_cost`, which is not used here.
    */
   deny(req: Req, res: Res, key: string, _cost: number, decision: Decision): MaybePromise<Denied> {
     const all = this.#record(req, res, decision)

@@ -93,7 +93,10 @@ function checkedFormats({ headers = 'x-ratelimit' }: HeaderOptions) {
 
 const keep: SetHeader<KeptHeaders> = (kept, name, value) => void kept.set(name, value)
 
-/** Sets the kept headers now and not with the head of the response, unless that has begun. They are kept no longer. */
+/**
+ * Sets the rate limit headers that were kept to be written with the head of the response, now and on the response itself, because it
+ * is about to be answered here. Does nothing if the head was sent. They are kept no longer.
+ */
 export function setKeptHeaders<Res>(
   kept: KeptHeaders | undefined,
   res: Res,

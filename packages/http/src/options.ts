@@ -178,7 +178,7 @@ export function policiesBrought<Req, Res>(options: RequestLimitOptions<Req, Res>
   return choose ? (req) => chain(choose(req), (chosen) => chosen ?? own) : () => own
 }
 
-/** A copy of `options` with only the options of these names, as far as they are given. */
+/** Returns a new object with those of the `options` that are named and given, which means that they are not undefined. */
 export function pick<O extends object, Name extends keyof O>(
   options: O,
   names: readonly Name[],

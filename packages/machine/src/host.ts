@@ -51,7 +51,8 @@ export class Host {
   readonly #reports = new Map<string, Report>()
 
   /**
-   * Keeps the state in a memory store with these bounds on keys and lists of policies, and with this clock, if they are given.
+   * Makes the memory store in which one process keeps the state for all processes of its machine: with at most `maxKeys` keys and
+   * `maxShapes` tables for lists of policies, and with this clock, if they are given; otherwise with the defaults of that store.
    */
   constructor({ maxKeys, maxShapes, clock }: HostOptions) {
     this.#store = memoryStore({
@@ -146,7 +147,10 @@ export interface HostCaller {
 
 /** The state of one limiter under one list, for the calls of one process. Memory answers at once. */
 export class HostedKeyspace {
-  /** Makes the calls of one client, `caller`, on the state `keyspace` that this process keeps for all processes of the machine. */
+  /**
+   * Serves the calls of one client process (`caller`) on the state of one limiter (`keyspace`), which `host`, the memory store of this
+   * process, keeps for all processes of the machine.
+   */
   constructor(
     private readonly host: Host,
     private readonly caller: HostCaller,

@@ -54,9 +54,10 @@ class StoreOfMachine implements MachineStore {
   readonly #closing = new Closing()
 
   /**
-   * Begins at once to look for the server; calls made meanwhile wait for it. The server's notices about a limiter go to the
-   * limiters of that name here (`notice`). When a ticket, a call that waits for a permit, gets one, its semaphore is told
-   * (`granted`); the server knows semaphores by a number.
+   * Makes a store whose state one process of this machine keeps, the server. `#access`, which calls the server, begins at once to
+   * look for it. What the server reports by itself is passed on: a `notice`, such as of an evicted key, to the limiters of that
+   * name, and a permit for a `ticket` (a waiting call, by number) to its semaphore, which the server also knows by a number.
+   * `#together` decides calls on several keys there. `maxShapes` is the most lists of policies that the server keeps apart.
    */
   constructor(options: MachineStoreOptions) {
     const { denialCache, ...access } = machineSettings(options)

@@ -42,7 +42,10 @@ export class MachineKeyspace implements Keyspace {
     this.#access = together.access
   }
 
-  /** How reservations are made and changed on the server; undefined for a limiter that does not reserve. */
+  /**
+   * What makes reservations (charges that are settled later) on the server, and settles or extends them; undefined for a limiter that
+   * does not reserve (its list has no `max`, the most open ones of a key).
+   */
   get reservations(): Reservations | undefined {
     if (this.list.max === undefined) return undefined
     return {

@@ -106,7 +106,10 @@ export function answerTag({ reason, binding, hasUsed, hasHeld }: AnswerTag): num
   return REASONS.indexOf(reason) + (hasUsed ? 8 : 0) + 16 * binding + (hasHeld ? 4096 : 0)
 }
 
-/** Reads a tag that `answerTag` has made. */
+/**
+ * Reads the tag of an answer, one number: its lowest 3 bits are the reason of a denial, bits 4 to 11 the place of the binding policy,
+ * and two more bits say whether the answer has the units that are used (8) and those that are reserved (4096).
+ */
 export function readAnswerTag(tag: number): AnswerTag {
   return {
     reason: REASONS[tag & 7],
@@ -116,14 +119,21 @@ export function readAnswerTag(tag: number): AnswerTag {
   }
 }
 
-/** The numbers by which a change of a reservation is sent: four to settle it, or five or, with another `atEnd`, six to extend it. */
+/**
+ * Returns the numbers by which a change of a reservation is sent: its id, when it was decided and its end; then to settle it the units,
+ * or to extend it 0, the time to extend it by and, if that changes, the units that stay charged at its end.
+ */
 export function numbersOfChange(change: ReservationChange): readonly number[] {
   const reserved = [change.id, change.decidedAt, change.end]
   if (change.kind === 'settle') return [...reserved, change.units]
   return [...reserved, 0, change.ttl, ...(change.atEnd === undefined ? [] : [change.atEnd])]
 }
 
-/** Reads what `numbersOfChange` has written. @throws {MalformedFrame} for other numbers. */
+/**
+ * Reads the change of a reservation from its numbers: the id, when it was decided and its end, then one number, the units, to settle
+ * it; or two or three, of which the second is the time to extend it by and the third the units that stay charged at its end.
+ * @throws {MalformedFrame} for other numbers.
+ */
 export function changeOf(key: string, numbers: readonly number[]): ReservationChange {
   const [id, decidedAt, end] = numbers.slice(0, 3).map((number) => wholeNumber(number)) as [
     number,

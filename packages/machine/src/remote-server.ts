@@ -134,7 +134,10 @@ export class RemoteServer implements MachineServer {
     return effect!
   }
 
-  /** Makes a reservation on the server, and resolves with the server's answer. */
+  /**
+   * Sends the server a call that reserves `cost` units of a key, and resolves with the server's answer. `list` is the limiter's list of
+   * policies, which the server knows by a number.
+   */
   reserve(list: WirePolicies, { key, cost, id, ttl, atEnd }: ReserveCall, caller?: Caller): Promise<Answer> {
     return remoteCall(
       this.#send,
@@ -145,7 +148,10 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Has the server settle or extend a reservation (`change`), and resolves with what became of it. */
+  /**
+   * Has the server settle or extend a reservation (`change`), and resolves with its state after that, the units that took effect and
+   * its end. `list` is the limiter's list of policies, which the server knows by a number.
+   */
   change(list: WirePolicies, change: ReservationChange, caller?: Caller): Promise<ReservationEffect> {
     return remoteCall(
       this.#send,
@@ -179,7 +185,10 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** Sends the server a request about the records of the machine. */
+  /**
+   * Sends the server a request to write or read records (what operators have set for single keys), as JSON text. Resolves with the
+   * changes that the server knows; null if a record was not written, as there are too many.
+   */
   records(request: RecordRequest): Promise<RecordChanges | null> {
     return remoteCall(
       this.#send,
@@ -249,7 +258,10 @@ export class RemoteServer implements MachineServer {
     setImmediate(() => this.#flush())
   }
 
-  /** Writes all calls that wait to the socket at once. A call whose caller has given up, or that is too long, fails alone. */
+  /**
+   * Sends all calls that wait, in one write to the socket. Each packs its request into `#writer` and then waits for its reply in
+   * `#written`, in their order. A call whose caller has given up, or that is too long, fails alone.
+   */
   #flush(): void {
     const calls = this.#waiting
     this.#waiting = []

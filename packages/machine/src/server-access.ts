@@ -45,7 +45,8 @@ export class ServerAccess {
   joined: Promise<void>
 
   /**
-   * Begins at once to look for a server. `listener` gets what the server reports by itself, such as permits for waiting tickets.
+   * Begins at once to look for the process that serves this machine, or to become it; `joined` is the promise of that search. `options`
+   * have the place where processes meet. `listener` gets what the server reports by itself, such as permits for waiting calls.
    */
   constructor(
     private readonly options: ServerAccessOptions,
@@ -87,7 +88,10 @@ export class ServerAccess {
     })
   }
 
-  /** Leaves the server, ends it if it is this process, and rejects the calls that wait. */
+  /**
+   * Leaves the server for good, and ends it if it is this process. Calls that wait for a server are rejected (`#release`), and a search
+   * that is under way, or due to be repeated, is given up.
+   */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#retry)

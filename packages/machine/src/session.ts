@@ -28,7 +28,10 @@ export class ClientSession implements HostCaller, PermitHolder {
   readonly #lists: (HostedKeyspace | string)[] = []
   #isGreeted = false
 
-  /** Serves one client by its connection. A client that greets with another `name` than the store's is refused. */
+  /**
+   * Serves one client process by its connection, `socket`: carries its calls out in `host`, which has the state of all processes of the
+   * machine. A client that greets with another `name` than this store's is refused.
+   */
   constructor(
     private readonly host: Host,
     private readonly name: string,

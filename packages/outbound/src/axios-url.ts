@@ -59,7 +59,11 @@ function queryOf({ params, paramsSerializer }: AxiosUrlOptions): string {
 
 type Pair = readonly [name: string, value: string]
 
-/** The names and values of a query, before they are encoded. As in axios, undefined and null are left out. */
+/**
+ * Returns the names and values of the query that axios makes of a call's `params`, before they are encoded, by the same rules: members
+ * that are undefined or null are left out, an object under a name that ends with `{}` becomes JSON, and lists and other objects become
+ * several pairs, as the `serializer` says.
+ */
 function pairsOf(params: unknown, serializer: Serializer): readonly Pair[] {
   return presentMembers(params).flatMap(([untrimmedKey, value]): readonly Pair[] => {
     const key = Array.isArray(params) ? untrimmedKey : untrimmedKey.trim()

@@ -33,7 +33,10 @@ export class KeptBody {
     Promise.resolve(this.#reader.cancel()).catch(() => {})
   }
 
-  /** Reads the whole body into `bytes`, which stays undefined until all has arrived and if it is more than 64 KiB. */
+  /**
+   * Reads the whole body into `bytes`, by which a retry sends it again. They stay undefined until all of it has arrived, and if it has
+   * more than 64 KiB (MOST_KEPT): the rest is then dropped.
+   */
   async #read(): Promise<void> {
     const chunks: Uint8Array[] = []
     let size = 0

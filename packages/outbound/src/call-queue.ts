@@ -44,8 +44,10 @@ export class CallQueue implements Client {
   #drains = false
 
   /**
-   * A queue of calls under these settings; `name` is that of `createQueue`. Each limiter is a stage: a call takes a turn at
-   * every one, in their order. Without a limiter there is one stage, for the semaphore alone.
+   * Makes a queue of calls under these settings; `name` is that of `createQueue`. Each limiter is a stage: a call takes a turn at
+   * every one, in their order. Without a limiter there is one stage, for the semaphore alone; `adaptive`, a rate that is searched
+   * for, stands in place of limiters. The queues of keys of a stage are shared by all clients with its limiter and semaphores.
+   * `#source` is what events name, and `#budget` bounds retries.
    */
   constructor(
     readonly settings: WaitingSettings,
@@ -223,7 +225,10 @@ export class CallQueue implements Client {
     return wait
   }
 
-  /** Sends no call out until `resume`. Calls in the queues of their keys leave them, and lose their booked turns. */
+  /**
+   * Sends no call out until `resume`. Calls that wait leave the queues of their keys (`line` is a call's place there), and give up the
+   * turns that were booked for them.
+   */
   pause(): void {
     if (this.#paused) return
     this.#paused = true
@@ -343,7 +348,7 @@ export class CallQueue implements Client {
     return delayMs + (key === ownKey ? 0 : this.#stages[0].get(storedKey(key)).pausedMs)
   }
 
-  /** Reports that no call waits or is under way, and resolves the promises of `onIdle`. */
+  /** Reports to listeners that no call waits or is under way, and resolves the promises that `onIdle` has returned until now. */
   #reportIdle(): void {
     this.events?.emit('idle', {})
     const idle = this.#idle

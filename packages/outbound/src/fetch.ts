@@ -31,8 +31,9 @@ type OtherFetch = (input: any, init?: any) => Promise<{ readonly status: number;
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient
 export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOptions): F & LimitedClient
 /*
- * Both forms: checks the options, and returns a function in place of `fetch` whose calls wait for their turn, with the methods
- * of a limited client (`on`, `setPolicies`).
+ * Both forms, for the global `fetch` and for one with another type: checks the options, and returns a function in its place whose calls
+ * wait for their turn, with the methods of a limited client (`on`, `setPolicies`). `queue.run` starts each attempt, has the response
+ * judged, delivers the last one and discards the others.
  */
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient {
   checkGiven(typeof fetch === 'function', 'limitFetch takes a function such as fetch', fetch)

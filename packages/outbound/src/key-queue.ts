@@ -59,7 +59,10 @@ export class KeyQueue {
     this.#bookOnceHoldIsKnown()
   }
 
-  /** Removes a turn from the queue. Its booking passes to the first turn that has none and that the booking serves as well. */
+  /**
+   * Removes the turn of a call from the queue. If it has a booking, which asks the limiter for a turn (`#booked`), that passes to the
+   * first call in the queue that has none and that the booking serves as well. The last call to leave stops the timer `#growth`.
+   */
   remove(turn: Turn): void {
     this.#queue.delete(turn)
     if (this.#queue.size === 0) clearTimer(this.#growth)
@@ -96,7 +99,10 @@ export class KeyQueue {
     return wait
   }
 
-  /** Cancels all bookings. As each ends, `#carryOutBooking` makes another one. */
+  /**
+   * Cancels all bookings, which were asked of the limiter for calls that wait, so that they are made anew. `recheck` refuses a call
+   * whose deadline has passed. As each booking ends, another one is made.
+   */
   bookAnew(): void {
     const turns = [...this.#booked]
     this.#booked.clear()
@@ -106,7 +112,10 @@ export class KeyQueue {
     }
   }
 
-  /** Makes bookings (`#makeBookings`), once the store knows of the pause. Turns that are added before that are served by the same run. */
+  /**
+   * Makes bookings for calls that wait, once the store knows of a pause of the key (`#holding`), so that it does not grant turns in
+   * it. Calls that come before that are served by the same run.
+   */
   #bookOnceHoldIsKnown(): void {
     if (this.#isBooking) return
     this.#isBooking = true
@@ -183,7 +192,10 @@ export class KeyQueue {
     this.#bookOnceHoldIsKnown()
   }
 
-  /** Takes a permit of each semaphore, one after the other, and adds it to `taken`. Rejects if one is not to be had in time. */
+  /**
+   * Takes a permit of each semaphore, one after the other, and adds it to `taken`, so that the caller can release those that were
+   * taken if this fails. Rejects if a permit is not to be had before the deadline of the call that has the booking.
+   */
   async #takePermits(key: string, booking: BookedTurn, taken: Permit[]): Promise<void> {
     for (const source of permitsOf(this.shared.permits, key, booking.keys)) {
       const { maxWait, signal } = booking.options(this.stored)
@@ -292,8 +304,9 @@ export class KeyQueues {
   #sweepAt = LEAST_SWEPT
 
   /**
-   * `holder` is the limiter of the client's options: it grants the turns, and it holds a paused key for the whole fleet. Without
-   * it, a limiter that `limitBy` makes later becomes `limiter`, which only grants turns.
+   * Begins without queues; each key gets one with its first call. `holder` is the limiter of the client's options: it grants the
+   * turns, and it holds a paused key for the whole fleet. Without it, a limiter that `limitBy` makes later becomes `limiter`, which
+   * only grants turns. `permits` are the semaphores of which each call also takes a permit.
    */
   constructor(
     readonly holder: TurnSource | undefined,

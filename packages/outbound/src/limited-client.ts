@@ -14,7 +14,10 @@ export interface LimitedClient {
   setPolicies(policies: readonly Policy[]): void
 }
 
-/** The methods that a limited client has beside those of the client it limits. */
+/**
+ * Returns the methods that a limited client has beside those of the client it limits: `on` adds a listener to the events of its
+ * `queue`, and `setPolicies` replaces the policies under which its calls wait.
+ */
 export function clientOf(queue: CallQueue): LimitedClient {
   return {
     on: (type, listener) => queue.on(type, listener),

@@ -22,8 +22,9 @@ export class LimitedRequest {
   readonly terms: CallTerms
 
   /**
-   * Reads from the options how the request waits: its keys, cost, priority and tenant, each a value or a function of the request.
-   * `traits` are the facts about the request that only its client knows.
+   * Reads from the options how the request waits (`terms`): its keys, cost and priority, each a value or a function of the request, its
+   * tenant (`fair`), among whom turns are shared by their `weight`, and for how long. `traits` are the facts about the request that only
+   * its client knows, such as the signal that aborts it.
    */
   constructor(
     readonly settings: OutboundSettings,

@@ -24,7 +24,11 @@ export class PriorityQueue<T extends Queued<T>> {
   /** Turns that wait. */
   size = 0
 
-  /** Adds a turn behind those of its tenant and priority. The first turn of a priority adds a level to the heap. */
+  /**
+   * Adds a turn behind those of its tenant and priority. The turns of one priority are a level. Levels are in a heap, with the next
+   * one at its top, and from two on also in a Map by priority. The first turn of a priority begins a level; `spare` is an empty one
+   * that an earlier queue has left.
+   */
   add(turn: T): void {
     const { priority } = turn.terms
     const [top] = this.#heap
@@ -142,7 +146,11 @@ class Level<T extends Queued<T>> {
     this.place = place
   }
 
-  /** Adds a turn of this priority at the end of its tenant's queue, which is made if there is none. */
+  /**
+   * Adds a turn of this priority at the end of its tenant's line, which is made if there is none. A turn knows its line (`standIn`).
+   * `#quantum`, the largest cost so far, is what each tenant may take in one round, so that any turn fits. A line of the last tenant
+   * that was kept without turns goes if another tenant comes.
+   */
   add(turn: T): void {
     const { tenant, cost } = turn.terms
     let line = this.lines.get(tenant)
@@ -156,7 +164,10 @@ class Level<T extends Queued<T>> {
     if (cost > this.#quantum) this.#quantum = cost
   }
 
-  /** Removes a turn. A tenant without turns is forgotten; the last tenant is kept, for its next turn, as if it were new. */
+  /**
+   * Removes a turn from the line of its tenant. A tenant without turns is forgotten. If no tenant is left, the line of the last is
+   * kept for the next turn, as if the tenant were new: its balance, the units that it may still take, begins anew (`forget`).
+   */
   delete(turn: T, line: TenantQueue<T>): void {
     line.turns.delete(turn)
     turn.standIn(undefined)

@@ -38,7 +38,11 @@ export class RelayedRequest implements Handler {
    */
   readonly #runInCallersContext: (step: () => void) => void
 
-  /** Takes a request to undici, which `dispatch` sends when it is its turn, and the handler that gets the response in the end. */
+  /**
+   * Takes a request to undici: `options` describe it, `dispatch` sends it when it is its turn, and `handler` gets the response in the
+   * end. Hooks and listeners of the user run in the AsyncLocalStorage context of the caller, and not in that of the connection; without
+   * any, steps run at once.
+   */
   constructor(
     readonly settings: OutboundSettings,
     readonly dispatch: Dispatch,

@@ -42,7 +42,7 @@ export class RetryBudget {
     this.#left += this.#ratio
   }
 
-  /** Takes one retry, if one is left. Returns whether it did. */
+  /** Takes one retry out of the budget, if a whole one is left (`#left` is a fraction). Returns whether it did. */
   spend(): boolean {
     this.#update()
     if (this.#left < 1) return false

@@ -84,8 +84,9 @@ export class Turn {
   #reject!: (error: unknown) => void
 
   /**
-   * Begins the wait of a call for an attempt: the first, or the one after that of the turn `last`. `stored` is the call's key at
-   * the first limiter, as stores keep it. The wait ends as refused when the call's signal aborts, or at its deadline (`recheck`).
+   * Begins the wait of a call for an attempt: the first, or the one after that of the turn `last`, whose deadline (`until`) it keeps.
+   * `stored` is the call's key at the first limiter, as stores keep it. `comes` resolves when the call may go out. The wait ends as
+   * refused when the call's signal aborts, or at the deadline, when a timer calls `recheck`.
    */
   constructor(
     readonly client: Client,
@@ -248,7 +249,10 @@ export class BookedTurn {
   #turn: Turn | undefined
   #controller: AbortController | undefined = spare.pop() ?? new AbortController()
 
-  /** Makes a booking for `turn`, which may pass to another call of the same cost, policies, keys and settlement. */
+  /**
+   * Makes a booking, a request for a turn of the limiter and permits, for the waiting call of `turn`. It may pass to another call of
+   * the same cost, policies, keys and settlement, so these are kept here. `until` is the deadline of the call that has it.
+   */
   constructor(turn: Turn) {
     this.#turn = turn
     this.cost = turn.terms.cost

@@ -118,8 +118,8 @@ function isPostgresJs(value: unknown): value is PostgresJsClient {
 }
 
 /**
- * Returns a database over a client of pg that was handed in; to close it leaves the client open. Statements are prepared by their
- * names only with `prepare`: pg itself prepares none.
+ * Returns a database, by which the store runs statements, over a client of pg that was handed in. Closing it only removes the listener,
+ * and leaves the client open. Statements are prepared by their names only with `prepare`: pg itself prepares none (`prepares`).
  */
 function overPg(client: PgPool, prepare: boolean): Database {
   // pg emits 'error' when an idle connection breaks, which ends a process that does not listen.

@@ -139,8 +139,10 @@ class StoreInPostgres implements PostgresStore {
   #started: Promise<unknown> | undefined
 
   /**
-   * Reads the options and takes over the client, or the URL. It does not connect yet: the first call does. Keyspaces, permits and
-   * boards all change their states by `#updates`, so that calls of them that come together share a statement.
+   * Reads the options and takes over the client, or the URL. It does not connect yet: the first call does. `#database` runs statements,
+   * `#rows` reads and writes the rows of the table, one for each key, and `#sweep` deletes those that have expired. Keyspaces, permits
+   * and boards all change their states by `#updates`, so that calls that come together share a statement. `keepsTime` says that no
+   * clock is given, as by a test; `forgets` that a crash empties the table, as it is not logged.
    */
   constructor(client: PgPool | PostgresJsClient | string, options: PostgresStoreOptions) {
     const settings = readOptions(POSTGRES_STORE, options, { what: 'postgresStore' })

@@ -14,7 +14,10 @@ import { keepsNothing } from './schema.js'
 const PREFIX = hash('sha256', 'records', 'hex').slice(0, 12)
 const [FIRST, LAST] = [PREFIX.padEnd(32, '0'), PREFIX.padEnd(32, 'f')]
 
-/** Makes the records of the table of `rows`. `written` is called before each write. */
+/**
+ * Makes what reads and writes the records of operators (overrides, blocks and holds of single keys), each in a row of the table of
+ * `rows`. Each write has a version, by which a reader asks for all that is newer. `written` is called before each write.
+ */
 export function postgresRecords(rows: StateRows, written: () => void): Records {
   const clock = (): string => instantOf(rows.options.clock)
   return {
@@ -32,7 +35,10 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
   }
 }
 
-/** Runs a statement on the table, again where it lost a race with another transaction. */
+/**
+ * Runs the statement that `text` makes for the table, and returns the rows of its result. If it lost a race with another transaction,
+ * it is run again, up to MOST_TRIES times. `writes` says whether it may have changed something, for the error.
+ */
 async function query(
   rows: StateRows,
   text: (table: string) => string,
@@ -49,7 +55,10 @@ async function query(
   }
 }
 
-/** Returns the records that were written after the version `since`; all records if a write of that version is not found. */
+/**
+ * Returns the records that were written after the version `since`. The record of that version itself is read too: if it is not there
+ * any more, removals may have been lost, so all records are returned instead (`isFound` is false, and `areAll` true).
+ */
 async function changesSince(rows: StateRows, since: number, isFound = since > 0): Promise<RecordChanges> {
   const [[now, latest] = []] = await query(rows, LATEST, [instantOf(rows.options.clock)], false)
   const current = { version: Number(latest), now: Number(now) }
@@ -62,7 +71,11 @@ async function changesSince(rows: StateRows, since: number, isFound = since > 0)
   return { ...current, version, areAll: !isFound, records }
 }
 
-/** Writes a record, and returns the version of that write; undefined if its group has no room. */
+/**
+ * Writes a record, by the parameters that `valuesOf` has made, and returns the version of that write; undefined if its group (the
+ * records of one kind of one limiter) is full. If other writes filled the group meanwhile, the statement has written nothing and
+ * returns no version: it is then run again.
+ */
 async function writeRecord(rows: StateRows, values: readonly string[]): Promise<number | undefined> {
   for (let tries = MOST_COUNTS; tries >= 0; tries--) {
     const [[hasRoom, version] = []] = await query(rows, WRITE, values, true)
@@ -73,7 +86,12 @@ async function writeRecord(rows: StateRows, values: readonly string[]): Promise<
   throw keepsNothing(rows.table, true)
 }
 
-/** The nine parameters of WRITE for a record. One without a text is removed: its row stays for a day, to tell readers. */
+/**
+ * Returns the nine parameters of the statement WRITE for a record: the id of its row; its bytes, which are a byte that is 0 for a
+ * removal, the instant when it last applied (0), and its id and text; its end, or 0 and the time that it lasts, in microseconds; the
+ * clock; the most records of its group; and by what the rows of that group are found. A record without a text is a removal, which
+ * stays in its row for a day, so that readers hear of it.
+ */
 function valuesOf({ id, text, until, life, most }: NewRecord, clock: string): readonly string[] {
   const isRemoval = text === ''
   const appliedAt = Buffer.alloc(8)
@@ -107,7 +125,10 @@ function rowIdOf(id: string): string {
   return PREFIX + hashOf(group, 4) + hashOf(id, 16)
 }
 
-/** Reads a record back from its row; its bytes are those of `valuesOf`. */
+/**
+ * Reads a record back from its row. The bytes are in hexadecimal digits: one byte that says whether it stands, 8 bytes with the instant
+ * at which it last applied, then a JSON list of its id and its text.
+ */
 function recordOf([version, until, hex]: Row): StoredRecord {
   const state = Buffer.from(hex!, 'hex')
   const [id, text] = JSON.parse(state.toString('utf8', 9)) as [string, string]

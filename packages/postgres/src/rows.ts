@@ -39,7 +39,10 @@ export class StateRows {
   #statements!: Readonly<Record<StatementName, Statement>>
   #isSetUp: Promise<void> | undefined
 
-  /** Makes what reads and writes the rows of the store's table, one for each key. Nothing is asked of Postgres yet. */
+  /**
+   * Makes what reads and writes the rows of the store's table, one for each key. Nothing is asked of Postgres yet. `options` name the
+   * table; `#schema` is the schema that it is in, as named or, until the first set-up has found it, unknown.
+   */
   constructor(
     readonly database: Database,
     readonly options: StateRowsOptions,

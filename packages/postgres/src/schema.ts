@@ -114,7 +114,11 @@ const LOOK = statementOf(`select ${fields(
 )} as row
 from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.oid`)
 
-/** Looks at the table: in its schema, or where the `search_path` of the session leads to it. */
+/**
+ * Looks up what Postgres knows of the store's table: whether it is logged (`kept`), whether the server is read-only, whether the table
+ * has rules and a twin of the same name in another schema, its columns and its schema. Without the option `schema` that is the one to
+ * which the `search_path` of the session leads.
+ */
 async function lookUpTable(database: Database, { schema, table }: SetUpOptions): Promise<TableFacts> {
   const [row] = await database.query(LOOK, [quoted(table, schema), table])
   const [kept, readonly, rules, twin, columns, ...rest] = row as [

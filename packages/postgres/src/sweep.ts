@@ -11,8 +11,9 @@ export class Sweep {
   #isOver = false
 
   /**
-   * The sweep of the table of `rows`, by the clock of its options or else that of Postgres, which each statement asks: what an
-   * idle process heard of it last may lie ahead, if it was set back since.
+   * Makes what deletes expired rows from the table of `rows`. Which have expired is decided by the clock of the options of `rows`, or
+   * else by Postgres's own in each statement, and not by the time that this process has heard last: that may lie ahead, if the clock
+   * was set back since.
    */
   constructor(
     readonly database: Database,

@@ -87,9 +87,10 @@ function hasNames(sample: readonly string[], options: ReadOptions): boolean {
 }
 
 /**
- * Reads `lines` by one format, and counts the needed parts (`needs`) that they have. `score` is their number in all lines, plus a
- * little for each line of the format; without any time, only that little. `missing` are the needed parts that no line has. Also
- * returns what is known of the log then: the unit of its times, and whether calls have durations and a status.
+ * Reads `lines` by one format, and counts the needed parts (`needs`, such as 'ip') that they have. A line that is not of the format
+ * reads as false; one that is, is a call, the second half of one ('joined'), or something else. `score` is the number of parts in all
+ * lines, plus a little for each line of the format; without any time, only that little. `missing` are the needed parts that no line
+ * has. Also returns what is known of the log then: the unit of its times, and whether calls have durations and a status.
  */
 function scoreOf(
   open: () => Format,

@@ -108,7 +108,7 @@ const MAGIC: Readonly<Record<string, string>> = {
   '1f8b': 'gzip',
 }
 
-/** A new array with the bytes of one array and behind them those of the other. */
+/** Returns a new array with the bytes of `one` and behind them those of `other`. */
 function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
   const both = new Uint8Array(one.length + other.length)
   both.set(one)

@@ -127,7 +127,11 @@ class ReplayedSpread {
   readonly #changes = new Map<string, Changes & { readonly key: string }>()
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
-  /** Makes a replay of the limiters, and one of the limiters to compare with, each on a separate store. */
+  /**
+   * Prepares to replay a log with its calls spread in one `way`, as the times of a log are coarse: `spread` lays calls out within each
+   * unit of time. The calls go through the limiters of a file (`#limiters`) and through those to compare with (`#against`), each on a
+   * store of its own. `scales` are the times in which calls affect each other under each policy.
+   */
   constructor(
     readonly way: Way,
     reading: Reading,
@@ -184,7 +188,10 @@ class ReplayedFile {
   readonly #replayers: readonly Replayer[]
   #now = 0
 
-  /** Makes limiters in memory. Of a call's keys, one for each limiter of both files, theirs begin at the index `first`. */
+  /**
+   * Makes the limiters of one file in a memory store, whose time (`#now`) is that of the log, and a replayer for each. A call has a key
+   * for each limiter of both files; those of these limiters begin at the index `first`.
+   */
   constructor(limiters: readonly ReadLimiter[], first: number) {
     const memory = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the largest that is allowed
     // Otherwise limiters warn that the store forgets with its process, as it should here.

@@ -63,7 +63,11 @@ export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__
   }),
 )
 
-/** Returns a factory that keeps the policies that `make` made, by their options, so that making them for each call costs little. */
+/**
+ * Returns a factory that makes policies by `make`, and keeps them by their options, so that one that is asked for with each call costs
+ * little. Policies of the same zone, anchor and limit are in one list (`alike`), which is searched for the other two options. Options
+ * that do not exist are left to `make`, which refuses them. After MOST_KNOWN policies all are forgotten.
+ */
 function rememberingPolicies(
   make: PolicyFactory<CalendarWindowOptions>,
 ): PolicyFactory<CalendarWindowOptions> {

@@ -46,8 +46,8 @@ const algorithm: Algorithm = {
   /**
    * Fixed window: counts `cost` units in the window of the instant `at`; a negative cost takes units out. The state keeps the
    * newest window alone, its START and its COUNT, so a refund now does nothing if a waiting call is booked in a later window
-   * already. `settle` charges without a check whether the units fit. To keep such charges bounded, they raise the count to at
-   * most twice the limit; a count above that, from a time of larger limits, stays. Returns the units that took effect.
+   * already. The units need not fit, as the real cost of a call may become known only after the call; but they raise the count to
+   * at most twice the limit. A count above that, from a time of larger limits, stays. Returns the units that took effect.
    */
   admit(state, policy, at, cost) {
     const start = windowStart(policy, at)

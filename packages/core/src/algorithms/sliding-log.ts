@@ -43,9 +43,10 @@ const algorithm: Algorithm = {
   },
 
   /**
-   * Sliding log: charges `cost` units at the instant `at`. Drops the entries that have left the window, and pushes one of `at`
-   * for each unit. `settle` charges without a check whether the units fit. Such a charge fills the log to at most twice the
-   * limit, so that its memory stays bounded. A negative cost removes the newest entries. Returns the units that took effect.
+   * Sliding log: charges `cost` units at the instant `at`: drops the entries that have left the window, and adds one of `at` for
+   * each unit. The units need not fit, as the real cost of a call may become known only after the call. But the log holds at most
+   * twice the limit, so that its memory stays bounded. A negative cost removes the newest entries. Returns the units that took
+   * effect.
    */
   admit(state, policy, at, cost) {
     if (cost < 0) return refund(state, policy, at, -cost)

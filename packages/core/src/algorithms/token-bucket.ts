@@ -82,8 +82,8 @@ const interval: Algorithm = {
 
   /**
    * Token bucket refilled once a window: takes `cost` tokens out at the instant `at`, or puts tokens back if the cost is
-   * negative. The state holds the tokens that are MISSING from a full bucket. Nothing is denied here: a charge that was not
-   * checked first, as when `settle` adds to a cost, is a debt. It leaves at most twice the capacity missing, so that the wait is
+   * negative. The state holds the tokens that are MISSING from a full bucket. Nothing is denied here: the bucket may owe tokens, as
+   * the real cost of a call may become known only after the call. At most twice the capacity is missing then, so that the wait is
    * bounded; a debt that is larger, because the capacity was lowered since, stays. Returns the tokens that took effect.
    */
   admit(state, policy, at, cost) {

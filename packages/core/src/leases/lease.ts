@@ -45,9 +45,10 @@ export class Lease {
   #room = 0
 
   /**
-   * Makes the lease of a key that is called a second time within `ttl` microseconds. It begins without units, with the instant of
-   * the first call and what remained of the key then. `#gap`, the average time between calls, tells how many units to charge in
-   * advance. It begins at a whole ttl, so that no units are charged in advance until several calls have come faster.
+   * Makes the lease of a key: units that are charged in the store in advance, for calls within `ttl` microseconds. It begins without
+   * units. A first call (`calledAt`) has shown what `remaining` of the key was left in the store, of which a share may be charged.
+   * `#gap`, the average time between calls, tells how many units to charge. It begins at a whole ttl, so that none are charged in
+   * advance until several calls have come faster.
    */
   constructor(
     readonly policies: readonly Policy[],

@@ -62,9 +62,9 @@ class LeasedKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
 
   /**
-   * Serves calls on `state`, the limiter's state in the store, from `leases`, units charged there in advance. `state` was opened
-   * with `terms.booked`. `size` is the most units that one call charges in advance; `now` returns microseconds on a clock of this
-   * process.
+   * Serves calls from `leases`, units that are charged in advance in `state`, the limiter's state in the store. The store decides by
+   * the policies `terms.booked`, which are stricter, as the units are served later; callers see `terms.reported`, the limiter's own.
+   * At most `size` units are charged in advance at once; `now` returns microseconds on a clock of this process.
    */
   constructor(
     private readonly state: Keyspace,

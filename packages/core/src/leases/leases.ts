@@ -15,8 +15,9 @@ export class Leases {
   #nextSweepAt = -Infinity
 
   /**
-   * Makes the leases of a limiter's keys: units that were charged in advance. At most `most` keys have one, each for `ttl`
-   * microseconds.
+   * Makes the leases of a limiter's keys, none yet: a lease is units of one key that were charged in advance. At most `most` keys
+   * have one. `#coldKeys` remembers the first call of each other key for `ttl` microseconds, as a second call within that time
+   * begins the key's lease.
    */
   constructor(
     private readonly ttl: number,
@@ -26,9 +27,9 @@ export class Leases {
   }
 
   /**
-   * Notes that a key is called at `now`, and returns its lease. The second call within a ttl begins one. If there is none yet, or
-   * there are too many, returns a note of the call (ColdKey); undefined if the key is leased under other limits than those of
-   * `policies`, as another tier has them.
+   * Notes that a key is called at `now`, and returns the key's lease. The second call within `ttl` microseconds begins a lease,
+   * unless there are too many. A key without one is cold: the result is then a note of this call (ColdKey). It is undefined if the
+   * key has a lease under other limits than those of `policies`, such as those of another tier.
    */
   findOrBegin(policies: readonly Policy[], key: string, now: number): Lease | ColdKey | undefined {
     let lease = this.#leases.get(key)

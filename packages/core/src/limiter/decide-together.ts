@@ -40,7 +40,11 @@ function decideOnceRead<T>(unread: Promise<void>, ...call: Parameters<typeof dec
   return unread.then(() => decideTogether(...call))
 }
 
-/** Has the guard of this part's `store`, which is not in this process, decide all parts of the call, and ends the call. */
+/**
+ * Has all parts of a call on several keys decided by the guard (deadline, circuit breaker and failure mode) of one part's `store`,
+ * which is not in this process. Returns what the call makes of the answers (`charged`). If a limiter has listeners, they are called
+ * in the AsyncLocalStorage context of the caller.
+ */
 function decideElsewhere<T>(call: TogetherCall<T>, { store }: LimiterPart): MaybePromise<T> {
   const { asked: parts } = call
   const guard = store.guard!
@@ -53,7 +57,10 @@ function decideElsewhere<T>(call: TogetherCall<T>, { store }: LimiterPart): Mayb
     : call.charged(...answered)
 }
 
-/** Makes the store of these limiters ready for calls on keys of some or all of them, so that one script decides all such calls. */
+/**
+ * Tells the store of these limiters beforehand that calls on several keys may use some or all of them, so that it makes one script (or
+ * other program) for all such calls. Limiters whose store decides each key by itself are left out.
+ */
 export function prepareTogether(limiters: readonly Limiter[]): void {
   const parts = limiters.map((limiter) => openPart({ limiter, key: '' }))
   const elsewhere = parts.filter(({ keyspace }) => keyspace.together)

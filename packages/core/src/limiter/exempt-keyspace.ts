@@ -6,7 +6,10 @@ export class ExemptKeyspace implements Keyspace {
   /** One without a name that lets everything pass: reading it costs other decisions no check. */
   readonly policies = [{ name: '', capacity: Infinity } as Policy]
 
-  /** Stands in place of `state`, in which the key is counted while it is not exempt. `store` has the clock. */
+  /**
+   * Allows every call on a key that an operator has made exempt from limits, and charges nothing. It stands in place of `state`, the
+   * limiter's state in the store, in which the key is counted while it is not exempt. `store` gives the time of answers.
+   */
   constructor(
     private readonly state: Keyspace,
     private readonly store: Store,

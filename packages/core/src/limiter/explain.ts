@@ -24,8 +24,9 @@ const KINDS = ['override', 'block', 'hold'] as const
 const CURES = ['unblock', 'reset', 'removeOverride', 'override'] as const
 
 /**
- * Explains what a call on a key under the list of policies `given` would get: by one peek, and by the records that this process
- * knows of the key (overrides, blocks and holds by operators).
+ * Explains what a call on a key under the list of policies `given` would get: by one peek (a call that only reads), and by the records
+ * of the key that this process knows: overrides, blocks and holds that operators have set. `cures` are the acts of which each alone
+ * would let a denied call pass now, such as `unblock`; `rule` says what decides the call.
  */
 export async function explain(of: OverriddenLimiter, given: PolicySet, key: string, cost: number) {
   const stored = storedKey(key)
@@ -70,7 +71,10 @@ export async function explain(of: OverriddenLimiter, given: PolicySet, key: stri
   return { ...explained, sentence: sentenceOf(explained, isDenied) }
 }
 
-/** An explanation in one sentence of English. */
+/**
+ * Puts an explanation into one sentence of English: the outcome of the call, what is used under each policy, a block, the records of
+ * operators about the key, which act would let the call pass, and when it passes by itself.
+ */
 function sentenceOf(explained: Omit<Explanation, 'sentence'>, isDenied: boolean): string {
   const { cost, rule, block, records, cures, passesAt } = explained
   const { allowed, exempt, wouldDeny, policy, policies, reason, degraded } = explained

@@ -13,7 +13,7 @@ export class HeldUnits {
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#open.size)
   }
 
-  /** Adds up the units of all reservations that hold some at `now`, and forgets the others. */
+  /** Returns the sum of the units that open reservations of this limiter hold at `now`, by their costs, and forgets the other ones. */
   sum(now: number): number {
     let units = 0
     for (const [reservation, cost] of this.#open) {

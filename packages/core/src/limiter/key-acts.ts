@@ -19,8 +19,10 @@ export type KeyAct = Extract<Correction, { readonly kind: 'block' | 'hold' | 're
 type Correct = (change: KeyAct) => Promise<void>
 
 /**
- * Blocks or holds a key and records it, a hold only where it has words. Beyond 10,000 records the act is without one.
- * @throws {StoreError} also where the state denies by now, and its record could not be written or read.
+ * Blocks or holds a key (`correct` changes its state) and writes a record of that, from which all processes see until when, why and
+ * by whom. A hold without a reason or a name (`words`) has no record, and none is written beyond 10,000. Another process may write
+ * the same record meanwhile: the state is then made to follow the later one (`followRecord`).
+ * @throws {StoreError} also if the state was changed, but its record could not be written or read.
  */
 export async function impose(
   of: OverriddenLimiter,
@@ -101,8 +103,9 @@ const MOST_PAUSE_MS = 100
 const UNDER_WAY = new WeakMap<KnownRecords, Map<string, Promise<void>>>()
 
 /**
- * Runs an act on a key: `act` writes its records, once those of the earlier acts of this process are written, and is given what
- * changes the state, or what waits for that if the act had to wait: then the state is changed at once.
+ * Runs `act`, which changes the state of a key and writes records of that, after all earlier acts of this process on the key, so that
+ * records are written in order. The state does not wait: if there are earlier acts, `correct` changes it at once. `act` gets a
+ * function that changes the state, or one that waits until the change that was begun here has ended.
  */
 async function afterEarlierActs(
   known: KnownRecords,
@@ -125,8 +128,9 @@ async function afterEarlierActs(
 }
 
 /**
- * Ends the block of a key or resets it, and removes the records of what ends.
- * @throws {StoreError} also where that is done, and a record could not be removed or read.
+ * Ends the block of a key, or resets the key, which also ends a hold: `correct` changes the state, and the records of what ends are
+ * removed. If another process writes such a record meanwhile, both are done again, until none is found.
+ * @throws {StoreError} also if the state was changed, but a record could not be removed or read.
  */
 export async function lift(of: OverriddenLimiter, change: KeyAct, correct: Correct): Promise<void> {
   const { known } = of.records

@@ -53,7 +53,10 @@ export class LimiterRecords {
     return (this.#marks[hash >> 5]! & (1 << (hash & 31))) !== 0
   }
 
-  /** Sets what is known of a record, or that it is gone. */
+  /**
+   * Notes that a record of a key was set or is gone. Only an override, other limits for the key, changes how calls are decided, so
+   * only overrides are kept here. `look` then decides anew whether calls have to look for one.
+   */
   change(change: RecordChange, record: KeyRecord): void {
     const { kind, stored } = record
     if (kind === 'override' && change === 'set') {
@@ -68,7 +71,11 @@ export class LimiterRecords {
     this.mayHaveOverrides = !this.known!.isRead || this.#overrides.size > 0
   }
 
-  /** Marks a key, and all others anew where it does not have their ending. */
+  /**
+   * Marks a key with an override: sets the bit of its hash, so that calls on most other keys see at once that they have none. The
+   * hash is made of the characters before the ending that all such keys have in common, which tells them apart. If the key does not
+   * have that ending, the common one is shorter from now on, and all keys are marked anew.
+   */
   #mark(stored: string): void {
     const isFirst = this.#marks.length === 0
     const ending = isFirst ? stored : endingOf(stored, this.#ending)
@@ -94,7 +101,10 @@ class OverrideInForce {
   #of: PolicySet | undefined
   #made: PolicySet | undefined
 
-  /** Describes an override of one key, which has the record `record`, among all that this process knows (`known`). */
+  /**
+   * Describes an override of one key, other limits or an exemption from them, until an instant on the store's clock. `record` is what
+   * the operator has set, and `known` are all records that this process knows.
+   */
   constructor(
     readonly record: KeyRecord,
     readonly known: KnownRecords,
@@ -104,8 +114,9 @@ class OverrideInForce {
   }
 
   /**
-   * The set by which a call is decided: what the override makes of its set, of which the latest is kept, or the same after its end, and
-   * where a block with a record beats an exemption. With `isNoted` the record has decided a call, which the next read reports.
+   * Returns the set (policies and their state) by which a call is decided: what the override makes of the caller's `set`, the latest of
+   * which is kept. It is `set` itself after the end of the override, and if the override exempts the key from limits but an
+   * operator has blocked the key. With `isNoted`, the store is told by the next read that the override has decided a call.
    */
   setFor(set: PolicySet, isNoted: boolean): PolicySet {
     const now = this.known.now()
@@ -120,7 +131,10 @@ class OverrideInForce {
   }
 }
 
-/** A number of HASH_BITS, made of the last 8 characters of a key before its `ending`, a number of characters. */
+/**
+ * Returns a hash of HASH_BITS bits of a key: of its length, and of the 8 characters before its last `ending` characters, which all
+ * keys in question have in common.
+ */
 function hashOf(key: string, ending: number): number {
   const end = key.length - ending
   let hash = key.length
@@ -128,7 +142,7 @@ function hashOf(key: string, ending: number): number {
   return hash >>> (32 - HASH_BITS)
 }
 
-/** The longest text with which both end. */
+/** Returns the longest text with which both texts end. */
 function endingOf(one: string, other: string): string {
   let length = 0
   while (length < other.length && one.at(-1 - length) === other.at(-1 - length)) length++
@@ -164,7 +178,10 @@ export class KnownRecords {
   #isTicking = false
   #unread: Promise<void> | undefined
 
-  /** The records of `store`, which keeps records. A store in this process has only those written here, so no read is waited for. */
+  /**
+   * Knows no records of `store` yet. A record is what an operator has set for one key: an override, a block or a hold. `isRead` says
+   * that the records were read once: calls wait for that, but not if the store is in this process, as all of its writes are known.
+   */
   private constructor(private readonly store: Store) {
     this.#records = store.records!()
     this.isRead = store.local === true
@@ -212,14 +229,15 @@ export class KnownRecords {
     return record && record.until > this.now() ? record : undefined
   }
 
-  /** Notes that a record has decided a call. */
+  /** Notes that a record has decided a call; the next read reports that to the store. */
   note(id: string): void {
     this.#toReport.add(id)
   }
 
   /**
-   * Ends with the first read, which begins now unless it has; no later than the store's `startTimeout`, and as soon as the store is
-   * known not to be connected. Undefined once it has ended.
+   * Returns a promise that resolves when the records were read for the first time; undefined once they were. The read begins now,
+   * unless it has begun. The promise also resolves, with no records known, after the store's `startTimeout` and as soon as the store
+   * is known not to be connected. From then on calls are decided by the records that are known (`#begin`).
    */
   untilFirstRead(): Promise<void> | undefined {
     if (this.isRead || this.#unread) return this.isRead ? undefined : this.#unread
@@ -232,15 +250,16 @@ export class KnownRecords {
     return (this.#unread = inTime.then(() => this.#begin()))
   }
 
-  /** From here on calls go by what is known. */
+  /** Ends the wait for the first read: from now on calls are decided by the records that are known. */
   #begin(): undefined {
     this.isRead = true
     for (const records of this.#byLimiter.values()) records.look()
   }
 
   /**
-   * Writes a record that ends at `until`, or after `life`, or removes it without `content`. Returns the version of this write;
-   * undefined, with nothing written, where its limiter has 10,000 of the kind.
+   * Writes the record of a key that ends at the instant `until`, or after `life` microseconds; without `content` removes it. Returns
+   * the version of this write; undefined, with nothing written, if the limiter has 10,000 records of this kind. Before that, records
+   * that have ended are reported to the store until it has dropped them, and the write is tried once more.
    */
   async write(
     subject: RecordSubject,
@@ -269,8 +288,8 @@ export class KnownRecords {
   }
 
   /**
-   * Forgets a record that was removed, and of whose removal the store says nothing: it had none, as it was dropped at its end, and
-   * where the clock was set back since, that lies ahead again.
+   * Forgets a record that this process has removed if the store's answer does not list the removal. The store then had no such record
+   * any more, as it drops records at their end. Here the record may still be known, if the clock was set back since.
    */
   #forget(id: string, { version, records }: RecordChanges): void {
     const known = this.#byId.get(id)
@@ -306,7 +325,11 @@ export class KnownRecords {
     timer.unref?.()
   }
 
-  /** Reads once more, unless an earlier read still waits for its answer, for as long as the store is open. */
+  /**
+   * Runs every second: forgets the records that have ended, sets the timer again, and reads the changes from the store, unless an
+   * earlier read still waits for its answer. Ends (`#isTicking` is false) if the store or all limiters are closed, or if a store in
+   * this process has no records.
+   */
   #tick(): void {
     const { closed, local } = this.store
     if (closed?.aborted || this.#limiters === 0 || (local && this.#byId.size === 0))
@@ -334,7 +357,10 @@ export class KnownRecords {
     }
   }
 
-  /** Reads the changes since a version, and reports as many ids as a read takes, and once more those of a read without an answer. */
+  /**
+   * Asks the store for the changes since a version. Reports with it the ids of records that have decided calls or have ended, as many
+   * as fit into one call (MOST_REPORTED characters). Those of a read that got no answer (`#sent`) are reported once more.
+   */
   #changes(since: number): MaybePromise<RecordChanges> {
     for (const id of this.#sent) this.#toReport.add(id)
     const ids: string[] = []
@@ -353,7 +379,10 @@ export class KnownRecords {
     return isPromise(changes) ? changes.then(answered) : answered(changes)
   }
 
-  /** Takes and returns the changes that an operation of the instant `sent` returns, unless those of a later one came before. */
+  /**
+   * Applies the `changes` with which the store answers a read or a write, and returns them. They are not applied if a later call was
+   * answered before, as they are out of date then. `sent` is when the call was sent, in microseconds of this process.
+   */
   #receive<C extends RecordChanges | undefined>(sent: number, changes: MaybePromise<C>): MaybePromise<C> {
     const nth = ++this.#asked
     const take = (found: C): C => {
@@ -363,7 +392,11 @@ export class KnownRecords {
     return isPromise(changes) ? changes.then(take) : take(changes)
   }
 
-  /** Makes what is known of the changes of operation `nth`. The first are no changes to this process, so nothing hears of them. */
+  /**
+   * Applies what the store has answered to the call number `nth`: keeps records that are new or changed, and forgets those that are
+   * removed or have ended; with `areAll`, also those that are not listed. Learns how far the store's clock (`now`) is ahead. Records
+   * that were forgotten as ended are in force again if that clock was set back. Listeners hear of no change with the first answer.
+   */
   #takeChanges({ version, now, areAll, records }: RecordChanges, nth: number, sent: number): void {
     const isHeard = this.#taken > 0 || this.store.local === true
     this.#taken = nth
@@ -405,7 +438,10 @@ export class KnownRecords {
     ofLimiter.report(change, record)
   }
 
-  /** Forgets the records that have ended. */
+  /**
+   * Forgets the records that have ended, which are looked for only once `#nextEnd`, the first end of any, has come. They are kept in
+   * `#ended` until the next answer of the store, as its clock may say that they last.
+   */
   #forgetEnded(): void {
     const now = this.now()
     if (now < this.#nextEnd) return

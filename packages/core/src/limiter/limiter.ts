@@ -195,8 +195,10 @@ export class Limiter {
   }
 
   /**
-   * @internal Reserves the units of a part, on the terms of `reserve`, by the override that is in force at each question. Returns the
-   * decision, which is not reported yet, and the milliseconds that the store took.
+   * @internal Reserves the units of a `part` (one key and its cost) for `ttl` milliseconds; `atEnd` of them stay charged if nothing
+   * settles the reservation before. Waits for units for at most `maxWait` milliseconds, and asks each time under the override of the
+   * key that is in force then. Returns the decision, which listeners have not heard of yet, and the milliseconds that the store
+   * took. `signal` gives up the wait.
    */
   async [RESERVE_PART](
     part: LimiterPart,
@@ -411,7 +413,7 @@ export class Limiter {
     return decision
   }
 
-  /** The reservation of a key by its id, in whichever process it was made. `options` name its list of policies. */
+  /** Returns the reservation of a key by its id; any process may have made it. `options` name the list of policies it was made under. */
   reservation(key: string, id: string, options?: ShapeOptions): Reservation {
     checkShapeOptions(options)
     const given = this.#policySetOf(options?.policies)
@@ -422,7 +424,10 @@ export class Limiter {
     )
   }
 
-  /** What changes reservations of a key that were made under a list: by the override that is in force then, if there is one. */
+  /**
+   * Returns what settles or extends reservations of a key that were made under the list `given`. It does so under the override of the
+   * key that is in force at that moment, if there is one. A reservation that is settled after its end is warned of.
+   */
   #reservationsByOverride(given: PolicySet, key: string): Pick<Reservations, 'change'> {
     const change = async (asked: ReservationChange): Promise<ReservationEffect> => {
       const { mayHaveOverrides } = this.#records
@@ -611,7 +616,11 @@ export class Limiter {
     else report()
   }
 
-  /** Gives units of a key back, or charges them whether they fit or not, as `kind` says. A cost of 0 asks no store. */
+  /**
+   * Gives units of a key back ('refund'), or charges them whether they fit or not ('charge'), under the override of the key if one is
+   * in force, for which the records of operators have to be read once. `nearing` reports charges that use up a share of a limit. A
+   * cost of 0 asks no store.
+   */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
     const given = this.#policySetOf(options?.policies)
     const cost = costOf(options)
@@ -623,7 +632,7 @@ export class Limiter {
     else if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
-  /** This limiter as its overrides see it. */
+  /** The parts of this limiter that overrides (other limits of single keys) need; `own` returns the policies that it was made with. */
   get #overridden(): OverriddenLimiter {
     return {
       name: this.name,

@@ -13,7 +13,10 @@ import * as option from '../values/options.js'
 
 /** Finds the shares of limits that charges have crossed. */
 export class Nearing {
-  /** Watches whether charges use up a share of a limit, such as 0.8. `report` gets each crossing; `decider` is the store's kind. */
+  /**
+   * Watches whether charges use up one of the `shares` of a limit, such as 0.8. `report` gets a notice of each charge that does.
+   * `decider` is what the notice names as the place of the decision: this process's memory, or a store elsewhere.
+   */
   constructor(
     private readonly shares: readonly number[],
     private readonly decider: 'memory' | 'store',

@@ -7,7 +7,11 @@ import type { PolicySet } from './policy-set.js'
 /** Sets that overrides have made of a set, by their numbers. Each is held by the records that have made it. */
 const MADE = new WeakMap<PolicySet, WeakValues<PolicySet>>()
 
-/** Returns what an override makes of the set of a call: the same set where it is of other shapes, or the numbers would not work. */
+/**
+ * Returns what an override (`content`) makes of a set, which is a list of policies and their state: the policies with other numbers,
+ * or for an exempt key no limits. Returns the same set if the override was made for other shapes (algorithms and windows), or if its
+ * numbers are not valid for the policies. Sets that were made are kept while they are in use.
+ */
 export function overriddenSet(set: PolicySet, content: RecordContent): PolicySet {
   const made = MADE.get(set) ?? new WeakValues<PolicySet>()
   MADE.set(set, made)
@@ -27,7 +31,9 @@ export function overriddenSet(set: PolicySet, content: RecordContent): PolicySet
 }
 
 /**
- * The policies that an override makes of those of a set; the same list where it is of other shapes.
+ * Returns the policies that an override makes of those of a set: with all numbers multiplied by `factor`, or with the `limits`, one for
+ * each policy: a limit, or a limit and a capacity; null for a policy that stays as it is. Returns the same list if the `limits` were
+ * made for policies of other shapes (algorithms and windows).
  * @throws {PolicyError} for numbers that the algorithms cannot count exactly.
  */
 export function overriddenPolicies(

@@ -92,7 +92,9 @@ export interface OverriddenLimiter {
 }
 
 /**
- * Writes an override, as `limiter.override` says.
+ * Writes an override: gives one key other limits than the limiter's own, or none, until an instant. `force` lets it deny the key at
+ * once for what it has used already; otherwise that is checked, under a factor for each plan (`refuseToLower`). Refusals that a penalty
+ * has counted so far are forgotten. Returns the override as users see it, with `blocked` if the key is blocked nevertheless.
  * @throws {InputError} INVALID_OPTION, INVALID_OVERRIDE, OVERRIDE_LOWERS, TOO_MANY_OVERRIDES; {PolicyError}; {StoreError}.
  */
 export async function override(
@@ -128,7 +130,7 @@ export async function override(
   return { ...made, ...(isBlocked && { blocked: `${who}: unblock ends it` }) }
 }
 
-/** The records of a limiter's keys, the latest first. */
+/** Reads the records of a limiter's keys (overrides, blocks and holds) from its store, as users see them, the latest first. */
 export async function overrides(of: OverriddenLimiter): Promise<readonly KeyOverride[]> {
   const records = await recordsOf(of).list(of.name)
   return records
@@ -136,7 +138,10 @@ export async function overrides(of: OverriddenLimiter): Promise<readonly KeyOver
     .toSorted((a, b) => Number(b.madeAt) - Number(a.madeAt))
 }
 
-/** @throws {PolicyError} INVALID_OPTION where the limiter's store keeps no records. */
+/**
+ * Returns the records of a limiter's store: what operators have set for single keys, overrides, blocks and holds.
+ * @throws {PolicyError} INVALID_OPTION if the store keeps no records.
+ */
 export function recordsOf({
   name,
   records: { known },
@@ -149,7 +154,9 @@ export function recordsOf({
 type NumbersGiven = Pick<option.Settings<typeof OVERRIDE>, 'limit' | 'factor' | 'policies' | 'exempt'>
 
 /**
- * Returns what a record keeps of an override of the set's policies.
+ * Returns what a record keeps of an override, which gives one key other numbers: the `factor` by which all limits are multiplied; or
+ * one `limit`, or limits by the name of the policy, or whole `policies`, as a list of `limits` in the order of the set's policies,
+ * valid only for policies of the same `shapes` (algorithms and windows); or that the key is `exempt` from limits.
  * @throws {InputError} INVALID_OVERRIDE; {PolicyError} for numbers that the algorithms cannot count exactly.
  */
 function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: PolicySet) {
@@ -192,7 +199,11 @@ function invalid(why: string): InputError {
   return new InputError('INVALID_OVERRIDE', `limiter.override ${why}`)
 }
 
-/** The end of an override, which is a Date on the store's clock or a duration; in microseconds. */
+/**
+ * Returns the end of an override: a Date as the instant `until`, in microseconds on the store's clock, of which `now` is the present; a
+ * duration as the `life` from then on, in microseconds.
+ * @throws {InputError} INVALID_DURATION for an end that is past or more than 365 days away.
+ */
 function endOf(until: Date | Duration, now: number): { readonly until?: number; readonly life?: number } {
   if (!(until instanceof Date)) return { life: parseDuration(until, 'until') * 1000 }
   const us = Number(until) * 1000
@@ -207,9 +218,10 @@ function endOf(until: Date | Duration, now: number): { readonly until?: number; 
 }
 
 /**
- * Returns how a key stands under a list of policies, once it has checked that an override would not deny the key at once for what it
- * has used already. A factor may, where it raises the numbers that are in force.
- * @throws {InputError} OVERRIDE_LOWERS without `force`; {StoreError} where the store does not say what is in use.
+ * Checks that an override (`content`) of the policies of `set` does not deny the key at once, because the key has used more already
+ * than a new capacity. That may be for a policy that stays as it is, and for a factor that does not lower the numbers in force.
+ * Returns how the key stands, by a peek. `force` leaves the check out. `stored` is the key as stores have it.
+ * @throws {InputError} OVERRIDE_LOWERS; {StoreError} if the store does not say what is in use.
  */
 async function refuseToLower(
   of: OverriddenLimiter,
@@ -240,7 +252,11 @@ async function refuseToLower(
   return answer
 }
 
-/** A record as users see it. */
+/**
+ * Returns a record (an override, a block or a hold of one key) as users see it: instants as Dates, and an override with its numbers.
+ * `limits` are the limits that an override by numbers gives the limiter's own policies, by name. `actsUnder` says under which lists of
+ * policies it acts: none, if the limiter's policies have other algorithms or windows by now.
+ */
 export function recordShown(record: KeyRecord, of: OverriddenLimiter): KeyOverride {
   const { kind, limiter, version, until, appliedAt, content } = record
   const { key, reason, by, factor, exempt, limits } = content
@@ -261,7 +277,10 @@ export function recordShown(record: KeyRecord, of: OverriddenLimiter): KeyOverri
   }
 }
 
-/** The limiter's own policies under an override; undefined where these have other shapes by now, or the numbers no longer work. */
+/**
+ * Returns the limiter's own policies with the numbers of an override; undefined if the policies have other shapes (algorithms and
+ * windows) by now than the override was made for, or if the numbers are no longer valid for them.
+ */
 function ownOverridden(of: OverriddenLimiter, content: RecordContent): readonly Policy[] | undefined {
   try {
     const set = of.own()

@@ -53,7 +53,10 @@ export async function permitsFirst<T>(
   }
 }
 
-/** Makes the decision about a call that gets no permit. Nothing says when one is released, so it names no wait. */
+/**
+ * Makes the decision about a call that got no permit of a semaphore: denied with the reason 'concurrency'. The semaphore stands in it as a
+ * limiter with one policy, whose capacity is the most permits. Nothing says when one is released, so no wait is named.
+ */
 function refusalOf({ semaphore, key = '' }: PermitPart): Decision {
   const { name } = semaphore
   const capacity = semaphore.limitOf(key)

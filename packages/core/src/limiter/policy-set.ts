@@ -57,8 +57,9 @@ export class PolicySets {
   readonly #reservations: ReservationSettings | undefined
 
   /**
-   * Begins without lists of policies. Each that a limiter is called under gets its state in `store`. Without `enforce` (shadow mode)
-   * nothing is refused, so a penalty has no effect. `report` receives the store's notices.
+   * Begins without lists of policies. Each list that a limiter is called under gets its state in `store`, with the penalty of `terms`
+   * (blocking keys after too many denials) and its reservations. Without `common.enforce` (shadow mode) nothing is refused, so a
+   * penalty has no effect. `common` also has what all lists share, such as the limiter's name; `report` receives the store's notices.
    */
   constructor(
     private readonly common: OfLimiter,
@@ -88,7 +89,11 @@ export class PolicySets {
     return known ?? this.#make(list, rule)
   }
 
-  /** Checks a list of policies, opens its state and keeps the set of both. */
+  /**
+   * Checks a list of policies, opens its state in the store, and makes the set of both. A list with a limit of 0 denies every call
+   * without a state (SuspendedKeyspace). The set is kept by the list itself, by its policies, and as one of the limiter's plans. One
+   * set is kept for each list of shapes (algorithms and windows); beyond `#most` the oldest goes that was not declared.
+   */
   #make(list: readonly Policy[], rule: PolicySet['rule']): PolicySet {
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)

@@ -88,7 +88,11 @@ export class Reservation {
     this.#reserved = { ...this.#reserved, end }
   }
 
-  /** Settles at a real cost, once. A failure is kept for those who settle again, unless the change surely was not sent. */
+  /**
+   * Settles the reservation at its real cost, `units`, and returns how many the store has charged or given back by that, and whether it
+   * came too late. After a failure it may be settled again; `failedCost` keeps the cost. If the failed change may have been carried out
+   * all the same, it may be sent again only until the instant `until`, as long as the store surely knows whether it was.
+   */
   async #settle(units: number): Promise<Settlement> {
     if (!this.#reservations) return { units: 0, late: false }
     const change: ReservationChange = { ...this.#reserved, kind: 'settle', units }
@@ -109,7 +113,7 @@ export class Reservation {
     return this.#failure !== undefined && this.#time >= this.#failure.until
   }
 
-  /** The store's time; 0 once the store is closed, which it says to whoever settles. */
+  /** The store's time, in microseconds; 0 once the store is closed, as its clock throws then. A settlement reports that by itself. */
   get #time(): number {
     try {
       return this.#now()

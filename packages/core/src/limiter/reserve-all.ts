@@ -36,7 +36,10 @@ export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): 
   )
 }
 
-/** Reserves units of each key, or of none, and reports what became of each. */
+/**
+ * Reserves units of each key, or of none, and reports each decision to its limiter's listeners. First all keys are tried, which
+ * charges nothing: parts with the same key and state by one call, for the sum of their costs. If none is denied, each is reserved.
+ */
 async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decision[]> {
   await Promise.all(keys.map(async ({ limiter }) => limiter[UNREAD]))
   const sentAt = performance.now()
@@ -56,14 +59,17 @@ async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decis
   return decisions
 }
 
-/** Tries what parts of one key reserve together. */
+/** Asks whether the parts of a call that have the same key and state (`twins`) fit together; charges nothing. */
 async function tryAll(twins: readonly OpenedPart[]): Promise<Answer> {
   const { keyspace, key } = twins[0]!
   const sum = twins.reduce((total, { cost }) => total + cost, 0)
   return keyspace.decide('try', key, checkCost(sum, 'the sum of the costs of a key'), 0)
 }
 
-/** Reserves units of each part. If one is denied or fails, the others are released, and have the `uncharged` decisions. */
+/**
+ * Reserves units of each part, which is one key with its cost, and returns the decisions. If one is denied or fails, the reservations
+ * of the others are released, and their decisions are the `uncharged` ones, which an earlier try has made.
+ */
 async function reserveEach(parts: readonly OpenedPart[], uncharged: readonly Decision[]) {
   const asked = parts.map(async (part) => (await part.limiter[RESERVE_PART](part, part.terms)).decision)
   const reserved = await Promise.allSettled(asked)
@@ -76,7 +82,10 @@ async function reserveEach(parts: readonly OpenedPart[], uncharged: readonly Dec
 
 type OpenedPart = ReturnType<typeof openedPart>
 
-/** Checks a part, and opens it: the key with the state in which it is charged, and the terms on which it reserves. */
+/**
+ * Checks a part of a reservation on several keys, and opens it: returns its key with the state in which it is charged (`openPart`), its
+ * limiter, and the terms on which it reserves, such as for how long.
+ */
 function openedPart(part: ReservePart) {
   const { limiter, key, ...options } = part ?? {}
   checkLimiter(limiter)

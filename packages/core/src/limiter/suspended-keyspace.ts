@@ -11,8 +11,9 @@ export class SuspendedKeyspace implements Keyspace {
   #state: Keyspace | undefined
 
   /**
-   * Denies every cost under `policies`, of which one has a limit of 0. `open` opens a state in the store under a list of policies. It
-   * is called only for blocks, holds and resets, and for what was reserved under another limit.
+   * Denies every cost under `policies`, of which one has a limit of 0, which needs no state in `store`. `open` opens a state there
+   * under a list of policies. It is called only when one is needed after all: for blocks, holds and resets, and for what was reserved
+   * under another limit.
    */
   constructor(
     readonly policies: readonly Policy[],

@@ -18,7 +18,10 @@ export class WholeDecision {
   /** The permits that the call holds until `release`; none if it is denied. */
   readonly permits: readonly Permit[]
 
-  /** Makes the answer to a call on several keys of the decision about each key. It is allowed if all of them are. */
+  /**
+   * Makes the answer to a call on several keys out of the decisions, one about each key. It is allowed if all of them are. `permits`
+   * are those of semaphores that the call has taken too, and holds until they are released.
+   */
   constructor(decisions: readonly Decision[], permits: readonly Permit[] = NO_PERMITS) {
     this.permits = permits
     this.allowed = decisions.every(({ allowed }) => allowed)

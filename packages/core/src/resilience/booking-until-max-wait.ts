@@ -140,7 +140,10 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.reject(error)
   }
 
-  /** Sends the booking to the store, for a turn at most `left` microseconds from now. */
+  /**
+   * Sends the booking to the store, for a turn at most `left` microseconds from now. `#pending` is the call under way, by which the
+   * booking can be left out as long as it is not sent; this object gets its outcome.
+   */
   #send(left: number): void {
     this.#timesSent++
     const { request } = this
@@ -261,7 +264,7 @@ export class RecoveryQueue {
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS)
   }
 
-  /** Removes a booking, if it waits here. The timer stops with the last one. */
+  /** Removes a booking from this queue, if it waits here for the store to recover. The timer that checks for that stops with the last. */
   remove(booking: BookingUntilMaxWait): void {
     if (!this.#waiting.delete(booking)) return
     this.channel.awaitingRecovery = this.#waiting.size

@@ -80,7 +80,10 @@ export class Deadline {
     this.#timer?.unref?.()
   }
 
-  /** Removes a call from the linked list of calls, and links its neighbours; does nothing if it is not in the list. */
+  /**
+   * Removes a call from the linked list of calls that wait, from `#first` to `#last`, and links its neighbours; does nothing if it is
+   * not in the list.
+   */
   #remove(entry: DeadlineEntry): void {
     if (!entry.before && this.#first !== entry) return // it was removed before
     if (entry.before) entry.before.after = entry.after
@@ -156,7 +159,11 @@ export class Deadline {
     return Math.max(0, now - this.#setAt - (idle - this.#idleMs))
   }
 
-  /** Expires the calls whose time is over, which come first in the list, and sets the timer for the next one, if there is any. */
+  /**
+   * Expires the calls whose time is over, which come first in the list, and sets the timer for the next one, if there is any. The end
+   * of a call (`endsAt`) is in counted time: `#uncounted` are the milliseconds so far in which this process was slow and not the
+   * store.
+   */
   #expireOver(): void {
     for (let entry = this.#first; entry && this.isOver(entry); entry = this.#first) {
       this.#remove(entry)

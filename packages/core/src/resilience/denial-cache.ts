@@ -23,8 +23,9 @@ export class DenialCache {
   #begun = 0
 
   /**
-   * Makes an empty cache of denials by key. `bounds` are the most keys and the longest age of a denial, in microseconds;
-   * `clock` is the store's.
+   * Makes an empty cache of denials by key (`#denials`). `bounds` are the most keys and the longest age of a denial, in microseconds;
+   * `clock` is the store's. `#corrected` notes keys that were corrected, as by a refund: a denial that was on its way then may be out
+   * of date, and is not remembered.
    */
   constructor(
     private readonly bounds: DenialCacheBounds,

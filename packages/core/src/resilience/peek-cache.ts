@@ -22,7 +22,10 @@ export class PeekCache {
     return peek && this.clock.now() - peek.askedAt < LIFE ? peek : undefined
   }
 
-  /** Sends a peek by `send`, and keeps it in place of one under the same limits. It gets its answer, or failure, when that comes. */
+  /**
+   * Sends a peek, a call that only reads, by `send`, and returns it at once. It gets its `answer`, or `failure`, when that comes, which
+   * resolves `ended`. It is kept for its key, in place of an earlier one under the same limits, beside some under others.
+   */
   begin(policies: readonly Policy[], key: string, cost: number, send: () => Promise<Answer>): Peek {
     const askedAt = this.clock.now()
     const ended = send().then(

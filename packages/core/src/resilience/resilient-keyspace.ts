@@ -68,8 +68,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   readonly capacity: number
 
   /**
-   * Guards the state of one limiter in a store elsewhere (`options.remote`) against outages. All limiters with that store share
-   * `options.channel` for their calls.
+   * Guards the state of one limiter in a store elsewhere (`remote`) against outages. `channel` sends the calls of all limiters with
+   * that store, and `deadline` bounds how long this limiter waits for an answer. `penalty`, the blocking of keys after too many
+   * denials, is what the store knows of it. A cost above `capacity`, the smallest of all policies, never fits.
    */
   constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
@@ -102,7 +103,11 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#send(question, ask === 'try' || ask === 'commit' ? caller : undefined)
   }
 
-  /** Decides a `consume`. Returns the answer if it is known at once; otherwise undefined, and `receiver` gets it later. */
+  /**
+   * Decides a `consume`. Returns the answer if it is known at once: by a remembered denial, by a store that answers at once, or by
+   * the failure mode if the call may not be sent (`refusal`). Otherwise sends the call and returns undefined; `receiver` gets the
+   * answer later. A cost that never fits is denied, by an answer that only says how the key stands.
+   */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     if (cost > this.capacity) {
       const peeked = this.#answerByPeek(key, cost)
@@ -291,15 +296,16 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Answers a call that is denied anyway, for its own cost or with a call on several keys that it is a part of. The answer says how
-   * the key stands, by a peek at the store that was sent within the last second or is sent now. If that fails, or the store may not
-   * be asked, the failure mode answers.
+   * Answers a call that is denied anyway: its cost is above the capacity, or another key of the same call is denied. So the answer
+   * only has to say how the key stands. It comes from a peek (a call that only reads) at the store, one that was sent within the last
+   * second (`known`) or one that is sent now. A known peek has an answer, has failed, or is under way until `ended`. If the peek
+   * failed, or the store may not be asked now (`refusalWithProbe` returns why), the failure mode answers.
    */
   #answerByPeek(key: string, cost: number): MaybePromise<Answer> {
     const { remote, peeks } = this.options
     if (remote.answersAtOnce) return remote.decide('peek', key, cost, 0)
     let known = peeks.get(this.policies, key)
-    // The answer to a cost that never fits does not tell whether the key is held.
+    // The answer to a cost that never fits does not tell whether calls on the key are paused by a hold.
     if (known && known.cost > this.capacity && cost <= this.capacity) known = undefined
     if (known?.answer) return { from: 'cache', ...peeks.read(known, cost) }
     const failure = known ? known.failure : this.refusalWithProbe(key)
@@ -311,7 +317,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     )
   }
 
-  /** Sends a peek of `cost` units to the store, and keeps it for later calls on the key. */
+  /**
+   * Sends the store a peek, a call about `cost` units that only reads, and returns it at once. It is kept for a second, for other
+   * calls on the key that need no newer answer.
+   */
   #peek(key: string, cost: number): Peek {
     const { remote, peeks } = this.options
     const ask = (caller: Caller): MaybePromise<Answer> => remote.decide('peek', key, cost, 0, caller)
@@ -352,7 +361,11 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return refusal ? this.#refuse(question, refusal) : outcome
   }
 
-  /** Books a turn. Waits past the deadline, and books again after failures that may pass; after others the failure mode decides. */
+  /**
+   * Books a turn in the store, which is an instant at which the units are charged. Waits for the answer up to `maxWait`, past the
+   * deadline, and sends the booking again after failures that may pass; after other failures the failure mode decides. A booking
+   * whose answer comes too late is given back.
+   */
   async #bookUntilMaxWait(question: Question, caller: Caller): Promise<Answer> {
     const { recovery, remote } = this.options
     const { kind, key, cost, maxWait } = question
@@ -371,7 +384,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
   }
 
-  /** Gives back a charge of `cost` units, or a booking, whose answer came too `late` for its caller. */
+  /**
+   * Gives back in the store what a call has charged, or booked, whose answer (`late`) came too late for its caller: `cost` units.
+   * Never rejects.
+   */
   #giveBack(key: string, cost: number, late: Answer): Promise<void> {
     const { remote } = this.options
     return this.#undo(key, (send) => {
@@ -383,7 +399,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     })
   }
 
-  /** Gives back a reservation whose answer came too late for its caller. */
+  /**
+   * Gives back a reservation that the store has made, but whose answer (`late`) came too late for its caller: settles it at 0 units,
+   * as nobody else knows its id. A denied one holds nothing.
+   */
   async #giveReservationBack(call: ReserveCall, reservations: Reservations, late: Answer): Promise<void> {
     if (isDenied(late)) return
     const { key, id, ttl } = call

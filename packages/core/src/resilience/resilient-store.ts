@@ -92,7 +92,10 @@ export class SharedStoreState {
   readonly #peekCaches = new WeakValues<PeekCache>()
   #local: Store | undefined
 
-  /** Makes the channel, which sends all calls to `store`, and the queue of bookings that wait for it to recover. */
+  /**
+   * Makes what all limiters of this process with `store` share: the `channel`, which sends their calls and stops while the store does
+   * not answer, and `recovery`, the queue of bookings that wait until it does.
+   */
   constructor(readonly store: Store) {
     this.channel = new StoreChannel(store)
     this.recovery = new RecoveryQueue(this.channel)

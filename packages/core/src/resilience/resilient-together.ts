@@ -47,7 +47,10 @@ export class ResilientTogether implements Together {
 class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
   #begun: readonly (BegunCall | undefined)[] = []
 
-  /** Makes the request that decides all `parts` of a call, one for each key, in one step of the store (`together`). */
+  /**
+   * Makes the request that decides all `parts` of a call, one for each key, in one step of the store (`together`). It is sent by
+   * `channel`, and has to be answered within `deadline`.
+   */
   constructor(
     readonly parts: readonly ResilientPart[],
     readonly together: Together,

@@ -31,7 +31,10 @@ export class StoreChannel implements Traffic {
   /** Whether the last event of a call that was sent is that its deadline passed. */
   #isSilent = false
 
-  /** Makes the channel to `store`, which starts with the first call. Outages of a store with an address are warned of. */
+  /**
+   * Makes the channel to `store`, by which all limiters of this process send it their calls. The store starts with the first call.
+   * `#health` warns of outages, if the store has an address (`endpoint`). `#mostPending` bounds the calls that wait for an answer.
+   */
   constructor(readonly store: Store) {
     this.#health = processHealth(store.endpoint)
     this.#mostPending = store.maxPending ?? MOST_PENDING
@@ -68,7 +71,11 @@ export class StoreChannel implements Traffic {
     return refusal
   }
 
-  /** Sends a call, or queues it while the store starts or there is no room. Its deadline begins now, or after the start. */
+  /**
+   * Sends a call to the store now, or puts it into the queue: while the store starts (connects for the first time), while other calls
+   * are queued, so that calls keep their order, or if as many as may be are under way (`#hasRoom`). Its deadline begins now, or when the
+   * store has started.
+   */
   #sendOrQueue<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     if (!this.#isStarting) call.beginDeadline()
@@ -182,7 +189,10 @@ export class StoreChannel implements Traffic {
     this.#queue.delete(call)
   }
 
-  /** Starts the store. While it connects, calls are queued, and begin their deadlines only when that has succeeded or failed. */
+  /**
+   * Starts the store with the first call. If it has to connect first, calls are queued meanwhile (`#isStarting`). They begin their
+   * deadlines, and are sent, only when that has succeeded or failed.
+   */
   #start(): void {
     this.#isStarted = true
     const starting = this.store.start?.()
@@ -196,7 +206,10 @@ export class StoreChannel implements Traffic {
     Promise.resolve(starting).then(begin, begin)
   }
 
-  /** Sends queued calls, the oldest first, while there is room. Ends those whose time is over, unless they wait on (`overdue`). */
+  /**
+   * Sends queued calls, the oldest first, while fewer are under way than may be. A call whose deadline has passed expires instead, unless
+   * its receiver has an `overdue`, by which it only hears of that and the call is still to be carried out.
+   */
   #sendQueued(): void {
     for (const next of this.#queue) {
       if (!this.#hasRoom()) return
@@ -214,7 +227,10 @@ export class StoreChannel implements Traffic {
     call.start()
   }
 
-  /** Whether one more call may be sent. If not, first gives up calls overdue for a minute: some clients never settle them. */
+  /**
+   * Whether one more call may be sent, as fewer than MOST_IN_FLIGHT are under way. If not, calls that are overdue for a minute (LOST_MS)
+   * are first counted as ended, because some clients never settle a call that was lost.
+   */
   #hasRoom(): boolean {
     if (this.#inFlight < MOST_IN_FLIGHT) return true
     const lost = nowMs() - LOST_MS
@@ -277,7 +293,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.request.deadline.begin(this, now)
   }
 
-  /** Sends the call. An error that the store throws at once is received as its failure. */
+  /**
+   * Sends the call to the store by its `request`. `begun` is the denial cache's note of it, by which its answer is judged later. An error
+   * that the store throws at once counts as the call's failure.
+   */
   start(): void {
     const { request } = this
     this.unsent = false

@@ -46,9 +46,10 @@ export class Semaphore {
   #closed = false
 
   /**
-   * Checks the options and makes the parts: `#permits` asks the store, behind its guard (a deadline) if that is not in this process;
+   * Checks the options and makes the parts: `#permits` asks the store, behind a guard (a deadline) if the store is not in this process;
    * `#renewal` renews permits while they are held, which a store in this process does not need; `#waiters` are the calls that wait.
-   * Without a store it makes a memory store, and closes that with itself. The limit is a number, or one that adapts to the calls.
+   * `#limits` has the limit of each key: a number, or one that adapts to the calls. `#listeners` hear of events, such as a permit that
+   * the store has lost. Without a store a memory store is made, and closed with the semaphore.
    */
   constructor(options: SemaphoreOptions) {
     const settings = readSemaphoreOptions(options)

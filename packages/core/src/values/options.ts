@@ -119,7 +119,10 @@ function anyCode(error: ErrorClass): new (code: SluiceErrorCode, message: string
   return error as new (code: SluiceErrorCode, message: string) => SluiceError
 }
 
-/** The message about an option that does not exist: names a similar one that does, and where to look up those of other packages. */
+/**
+ * Returns the message about an option that does not exist. It names a similar one of the existing `names`, if there is one, and gives
+ * `advice`, by default where to look up the options of other packages. `what` is the function that was called.
+ */
 function unknownOption(name: string, names: readonly string[], { what, advice }: About): string {
   const near = nearestTo(name, names)
   const own = near === undefined ? '' : `did you mean '${near}'? `

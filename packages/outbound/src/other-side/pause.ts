@@ -151,7 +151,10 @@ const UNITS = [
 /** Reads the quotas in the value of a header. */
 type QuotaReader = (value: string, reply: OutboundReply) => readonly ReportedQuota[]
 
-/** A reader of a quota in two headers, of what remains (NaN without it) and of its reset, with the name of the second. */
+/**
+ * Returns a reader of a quota that a reply reports in two headers: one has the units that remain (NaN without it), the other when they
+ * are back. The reader is listed under the name of the second header, `reset`, as a reply without it says no wait.
+ */
 const pair = (remaining: string, reset: string): [string, QuotaReader] => [
   reset,
   (value, reply) => [

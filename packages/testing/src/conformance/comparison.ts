@@ -109,9 +109,9 @@ class Modelled {
   readonly #charges: Charged[] = []
 
   /**
-   * A model of one key from which nothing has been consumed, with which a store's answers are compared. Callers of tier i, such
-   * as the free plan, have the policies `rules[i]`, and where there is one the penalty `penalties[i]`: it counts their denials,
-   * and blocks the key after some of them.
+   * Makes a model of one key from which nothing has been consumed, with which a store's answers are compared. Calls of tier i, such as
+   * the free plan of a service, are decided by the policies `rules[i]`, and by the penalty `penalties[i]` if there is one: it counts
+   * denials, and blocks the key after some of them.
    */
   constructor(rules: readonly (readonly Rule[])[], penalties: Scenario['penalties']) {
     this.#rules = rules

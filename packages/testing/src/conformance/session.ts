@@ -10,7 +10,10 @@ export class Session {
   readonly store: Store
   readonly #clock: { now: number }
 
-  /** A session of a store that reads `clock`. Private: only `open` makes one, as stores may open asynchronously. */
+  /**
+   * Makes a session: a store under test, which reads the time, in microseconds, from `clock`, so that a test can set it. Private: only
+   * `open` makes one, as stores may open asynchronously.
+   */
   private constructor(store: Store, clock: { now: number }) {
     this.store = store
     this.#clock = clock
@@ -89,8 +92,9 @@ export class Caller {
   readonly #bookedIn = new Map<Booking, Keyspace>()
 
   /**
-   * A caller of one key of a session, with a keyspace (the key's state under one list of policies) for each tier. Nothing has
-   * been asked yet, so `known`, the numbers of the last answer, says that nothing remains.
+   * Makes what calls one key of a session, under the lists of policies of several tiers, such as plans of users: `keyspaces` has the
+   * state under each, and `tiers` the lists. `known` are the numbers of the last answer and what was charged, from which the next
+   * calls are drawn; at first it says that nothing remains.
    */
   constructor(
     readonly session: Session,

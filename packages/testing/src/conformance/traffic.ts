@@ -39,31 +39,32 @@ export const HISTORY: TrafficOptions['kinds'] = {
 }
 
 /**
- * Draws up to `most` steps for one key. Each is a kind of call, drawn by the weights in `kinds`, under one of `tiers` sets of
- * limits. A step only describes its cost and instant, such as "one unit more than remains": `operationOf` turns it into a call with
- * numbers, once the answer before it is known. Values that a list has several times are drawn more often.
+ * Draws up to `most` steps, which are calls on one key: the kind by the weights in `kinds`, the set of limits from `tiers` of them.
+ * A step only describes a call, such as "one unit more than remains", because the numbers depend on the answer before it. It moves
+ * the clock (`to`, by `parts` of a window, and `off` microseconds beside that), chooses a policy or an earlier charge (`pick`), and
+ * has a cost (`units` beside what `of` names) and a longest wait (`wait`, and `waitOff` microseconds beside that). Values that a
+ * list has several times are drawn more often.
  */
 export function traffic({ kinds, tiers = 1, most = 12 }: TrafficOptions): fc.Arbitrary<readonly Step[]> {
   const drawn = Object.entries(kinds).map(([kind, weight]) => ({
     weight,
     arbitrary: fc.constant(kind as Kind),
   }))
-  const step = fc
-    .tuple(
-      fc.oneof(...drawn),
-      fc.nat({ max: tiers - 1 }),
-      fc.nat({ max: 3 }),
-      fc.constantFrom('stay', 'stay', 'part', 'part', 'bucket', 'window', 'at', 'at', 'reset', 'idle'),
-      fc.integer({ min: 1, max: 12 }),
-      fc.integer({ min: -1, max: 1 }),
-      fc.constantFrom('nothing', 'nothing', 'nothing', 'remaining', 'capacity', 'half'),
-      fc.integer({ min: -1, max: 4 }),
-      fc.constantFrom('windows', 'known'),
-      fc.integer({ min: -1, max: 1 }),
-    )
-    .map(([kind, tier, pick, to, parts, off, of, units, wait, waitOff]): Step => {
-      return { kind, tier, pick, to, parts, off, of, units, wait, waitOff }
-    })
+  const step = fc.record<Step>(
+    {
+      kind: fc.oneof(...drawn),
+      tier: fc.nat({ max: tiers - 1 }),
+      pick: fc.nat({ max: 3 }),
+      to: fc.constantFrom('stay', 'stay', 'part', 'part', 'bucket', 'window', 'at', 'at', 'reset', 'idle'),
+      parts: fc.integer({ min: 1, max: 12 }),
+      off: fc.integer({ min: -1, max: 1 }),
+      of: fc.constantFrom('nothing', 'nothing', 'nothing', 'remaining', 'capacity', 'half'),
+      units: fc.integer({ min: -1, max: 4 }),
+      wait: fc.constantFrom('windows', 'known'),
+      waitOff: fc.integer({ min: -1, max: 1 }),
+    },
+    { noNullPrototype: true },
+  )
   return fc.array(step, { maxLength: most })
 }
 

@@ -62,7 +62,9 @@ export class Calendar {
   #latest: readonly number[] = []
 
   /**
-   * Makes the calendar of these periods in a time zone. `anchor` is a local date, with a time or without, at which one begins.
+   * Makes the calendar of these periods in a time zone. `anchor` is a local date, with a time or without, at which one begins, and
+   * `#origin` that instant. `shortest` and `longestMs` bound how long a period lasts, when clocks are moved in it: the one in
+   * microseconds, the other in milliseconds. Dates are computed by Temporal, that of the runtime or of '@sluice/calendar'.
    * @throws {PolicyError} INVALID_OPTION for a zone or date that does not exist, or where there is no Temporal.
    */
   constructor(

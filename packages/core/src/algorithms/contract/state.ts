@@ -81,7 +81,7 @@ export class Ring {
     this.size = n
   }
 
-  /** Returns another ring with the same entries. */
+  /** Returns another ring (a list of instants in slots that are used in turn) with the same entries; changes of one leave the other. */
   copy(): Ring {
     const ring = new Ring()
     ring.size = this.size

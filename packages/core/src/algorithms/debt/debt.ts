@@ -163,8 +163,9 @@ export function debtAt(state: State, policy: Policy, instant: number): number {
 }
 
 /**
- * Returns what is left of a debt, `before` in units x ticks, after `elapsed` microseconds in which each whole tick drained
- * `limit` of it. Time that runs back drains nothing. A product above 2^53 may be rounded, but is then larger than any debt.
+ * Returns what is left of a debt (`before`) after `elapsed` microseconds. A debt is in units x ticks: one unit adds `windowTicks` to it,
+ * and each whole tick, which is `policy.tick` microseconds, drains `limit` of it. Time that runs back drains nothing. A product above
+ * 2^53 may be rounded, but is then larger than any debt.
  */
 function debtAfter(elapsed: number, before: number, policy: Policy): number {
   if (before === 0 || elapsed <= 0) return before
@@ -173,9 +174,9 @@ function debtAfter(elapsed: number, before: number, policy: Policy): number {
 }
 
 /**
- * Prepares a write at the instant `at`. Returns the debt, in units x ticks, that is left then, for the caller to change and to
- * write. Moves SINCE, the instant as of which the debt counts, and raises FASTEST, the largest limit that has drained it, to this
- * policy's limit.
+ * Prepares a write at the instant `at`. Returns the debt that is left then, in units x ticks (a unit adds `windowTicks` to it, a tick
+ * drains `limit`), for the caller to change and to write. Moves SINCE, the instant as of which the debt counts, and raises FASTEST,
+ * the largest limit that has drained it, to this policy's limit.
  */
 function drain(state: State, policy: Policy, at: number): number {
   const since = state.get(SINCE)

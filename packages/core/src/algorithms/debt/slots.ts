@@ -55,7 +55,7 @@ export const debtWithSlots: Algorithm = {
    * Gives up to `units` units of a charge back at `now`, and returns how many took effect. First the debt is lowered as without
    * slots, by what surely has not drained of the charge, which is nothing if the charge is long past. If the charge is counted in
    * a slot, the debt is also computed from all slots without these units. Neither debt is ever too small, so the smaller one,
-   * which gives back more, stays. `before` and `owed` are debts in units x ticks.
+   * which gives back more, stays. A debt is a product: one unit adds `windowTicks` to it.
    */
   release(state, policy, now, charge, units) {
     forgetOtherLimits(state, policy)
@@ -70,7 +70,7 @@ export const debtWithSlots: Algorithm = {
   },
 
   /**
-   * Refuses a policy whose numbers would not be exact. Debts are in units x ticks, where one unit weighs `windowTicks`. Neither a
+   * Refuses a policy whose numbers would not be exact. A debt is a product, to which one unit adds `windowTicks`. Neither a
    * full debt, which `debt.check` looks at, nor the most units that one slot (a part of the last two windows, whose charges are
    * counted apart) can count may weigh more than 2^52. `name` is the user's option that set the capacity, for the message.
    * @throws {PolicyError} CAPACITY_TOO_LARGE.
@@ -135,29 +135,30 @@ function takeFromSlot(state: State, policy: Policy, charge: Charge, units: numbe
 }
 
 /**
- * Returns the debt at `instant`, in units x ticks, computed from the slots. `before` is the debt at the end of the second newest
- * slot; the time within the newest slot drains it; then the units of the newest slot are added, as if all were charged at its
- * end or now, whichever is earlier; the time behind that slot drains the sum. Such late charges never make the debt too small.
+ * Returns the debt at `instant`, computed from the charges that slots count; a unit adds `windowTicks` to it, a tick drains `limit`.
+ * `before` is the debt at the end of the second newest slot. The time in the newest slot drains that; then the units of the newest
+ * slot are added, as if all were charged at its end or at `instant`, whichever is earlier; the time after that slot drains the sum.
+ * Charges that count as late as that never make the debt too small.
  */
 function recount(state: State, policy: Policy, instant: number): number {
   const newest = state.get(NEWEST)
-  const before = debtBehind(state, policy, newest - 1)
+  const before = debtAfterSlot(state, policy, newest - 1)
   const ticks = Math.floor((instant - newest * width(policy) * policy.tick) / policy.tick)
   const inNewest = Math.min(ticks, width(policy))
-  const debt = behind(before, inNewest, unitsIn(state, policy, newest), policy)
+  const debt = drainAndCharge(before, inNewest, unitsIn(state, policy, newest), policy)
   return Math.max(0, debt - (ticks - inNewest) * policy.limit)
 }
 
 /**
- * Makes the slot of this number the newest, if it is later than the newest so far. A fixed number of slots is kept, so the oldest
- * are dropped: BEFORE becomes the debt, in units x ticks, at the end of the last dropped one. `empty` counts the slots that
- * passed without a charge after the newest and are dropped too; they only drain.
+ * Makes the slot of this number the newest, if it is later than the newest so far. Only the last `buckets` slots are kept, each
+ * in one cell. So the oldest are dropped: BEFORE becomes the debt at the end of the last dropped slot. `empty` counts the slots
+ * after the newest so far that passed without a charge and are dropped too; each only drains the debt, by `limit` a tick.
  */
 function slideTo(state: State, policy: Policy, slot: number): void {
   const { buckets } = policy
   const newest = state.get(NEWEST)
   if (slot <= newest) return
-  const debt = debtBehind(state, policy, Math.min(newest, slot - buckets))
+  const debt = debtAfterSlot(state, policy, Math.min(newest, slot - buckets))
   const empty = Math.max(0, slot - buckets - newest)
   state.set(BEFORE, Math.max(0, debt - empty * width(policy) * policy.limit))
   for (let b = Math.max(newest + 1, slot - buckets + 1); b <= slot; b++) state.set(cellOf(policy, b), 0)
@@ -165,20 +166,24 @@ function slideTo(state: State, policy: Policy, slot: number): void {
 }
 
 /**
- * Returns the debt, in units x ticks, at the end of the slot with the number `last`, computed from the slots: from this,
- * `recount` finds what is owed without units that were given back, and `slideTo` what the slots that it drops leave behind. The
- * sum begins with BEFORE, the debt before the oldest slot. Each slot up to `last` drains it for its width and adds its units.
+ * Returns the debt at the end of the slot with the number `last`, computed from the charges that slots count. A slot is one of the
+ * `buckets` equal parts of the last two windows. The debt begins as that before the oldest slot (BEFORE). For each slot up to
+ * `last` it then drains for the width of a slot, and grows by the units charged in the slot. A debt is a product, so that it is
+ * a whole number: a charged unit adds `windowTicks` to it, and each tick drains `limit` from it.
  */
-function debtBehind(state: State, policy: Policy, last: number): number {
+function debtAfterSlot(state: State, policy: Policy, last: number): number {
   let debt = state.get(BEFORE)
   for (let slot = state.get(NEWEST) - policy.buckets + 1; slot <= last; slot++) {
-    debt = behind(debt, width(policy), unitsIn(state, policy, slot), policy)
+    debt = drainAndCharge(debt, width(policy), unitsIn(state, policy, slot), policy)
   }
   return debt
 }
 
-/** Returns what a debt, in units x ticks, has become after `ticks` of draining and a charge of `units`; bounded, to stay exact. */
-function behind(debt: number, ticks: number, units: number, policy: Policy): number {
+/**
+ * Returns what a debt has become after `ticks` of draining, `limit` a tick, and then a charge of `units`, `windowTicks` a unit;
+ * bounded, to stay exact.
+ */
+function drainAndCharge(debt: number, ticks: number, units: number, policy: Policy): number {
   return Math.min(MOST_DEBT, Math.max(0, debt - ticks * policy.limit) + units * policy.windowTicks)
 }
 

@@ -177,7 +177,10 @@ class GatheredCall<T> {
   /** How often it was carried out and nothing of it was kept. */
   tries = 0
 
-  /** A call of `act`, a change of the states of these ids, for `caller`, who may be gone before it is sent. */
+  /**
+   * A call that is sent with others in one update of the store: `act` changes the states of these `ids`. The `caller` may be gone
+   * before the call is sent, which is then left out.
+   */
   constructor(
     readonly ids: readonly string[],
     readonly act: Act<T>,

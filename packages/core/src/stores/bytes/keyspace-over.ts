@@ -69,9 +69,11 @@ class KeyspaceOver implements Keyspace {
   readonly #cancelled = new WeakSet<Booking>()
 
   /**
-   * Opens the state of the limiter `name` under these policies. Keyspaces of one name whose policies have the same shapes
-   * (algorithm, window and whatever else state depends on) share one table, into which the bytes of a key are loaded to decide a
-   * call. All keyspaces over the same `updates` share the gathering, which sends their calls together.
+   * Opens the state of the limiter `name` under these policies. `#idPrefix` begins the ids under which the store keeps the bytes of
+   * keys. `#table`, into which the bytes of a key are loaded to decide a call, is shared by keyspaces of one name whose policies have
+   * the same shapes (algorithms and windows). `#gathering` sends the calls of all keyspaces over the same `updates` together.
+   * `#list` is the list of policies as the table knows it, and `#reserving` decides there for a limiter with reservations. `#keptFor`
+   * and `#longestMovingWindow` bound, in microseconds, by how much a clock may be set back before state is dropped.
    */
   constructor(
     updates: Updates,
@@ -98,7 +100,11 @@ class KeyspaceOver implements Keyspace {
     this.#reserving = reservations && this.#table.reserving(this.#list, reservations.max)
   }
 
-  /** The reservations of a keyspace that reserves. They are changed as charges are, in an update of their key's bytes. */
+  /**
+   * What makes reservations (charges that are settled later), and settles or extends them; undefined for a limiter that does not
+   * reserve. Each is done by one update of the key's bytes: they are loaded into the table, `#reserving` decides there, and they are
+   * written if that changed something, which an `epoch` and a `version` in the result say.
+   */
   get reservations(): Reservations | undefined {
     const reserving = this.#reserving
     if (!reserving) return undefined

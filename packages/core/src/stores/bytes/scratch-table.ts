@@ -23,8 +23,9 @@ export class ScratchTable implements TableOwner<Table> {
   #written = 0
 
   /**
-   * Makes a table for states of the shapes of these policies. It has one row, the place of one key's state, into which the state of
-   * each key is loaded in its turn.
+   * Makes a table for states of the shapes (algorithms and windows) of these policies. It has one row, the place of one key's state,
+   * into which the state of each key is loaded in its turn. `layout` says how many numbers such a state has: its cells, its rings
+   * (lists of instants), and whether a list of reservations may follow.
    */
   constructor(policies: readonly Policy[], reserves: boolean) {
     this.#table = new Table(policies, this)
@@ -134,8 +135,10 @@ export class ScratchTable implements TableOwner<Table> {
   }
 
   /**
-   * Returns the loaded state, to be kept as bytes, with two random numbers: `epoch`, of state that began anew, and `version`, of the
-   * latest charge. It expires no earlier than at the instant `keptUntil`, which an earlier write has named.
+   * Returns the loaded state, to be kept as bytes: the cells and rings of the algorithms, its block, hold, booking, counted refusals
+   * and reservations. Two random numbers are kept with it, by which a booking sees later whether it still stands: `epoch`, drawn
+   * when the state began, and `version`, drawn for the latest charge. The state expires no earlier than at the instant `keptUntil`,
+   * which an earlier write has named.
    */
   save(epoch: number, version: number, keptUntil: number): KeptState {
     const { cursor, restrictions, bookings, refusals, reserved } = this.#table

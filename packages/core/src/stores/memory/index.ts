@@ -95,7 +95,8 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   readonly program = this
 
   /**
-   * Makes a store that keeps up to `maxKeys` keys in this process. It starts no timer: the first key that is added does.
+   * Makes a store that keeps up to `maxKeys` keys in this process, and up to `maxShapes` tables of keys. `#overflow` decides when to
+   * warn that keys are forgotten because there are too many. No timer is started: the first key that is added does.
    * @throws {PolicyError} INVALID_OPTION for options that are not valid.
    */
   constructor(options: MemoryStoreOptions) {
@@ -289,7 +290,10 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     }
   }
 
-  /** Whether no key that matters less can be found: all were blocked or held at some time ('size'), or all are banned ('bans'). */
+  /**
+   * Whether all keys of the store are of a sort that matters, so that the search for a key to evict would find no lesser one: with
+   * 'size', all are blocked or held, or were; with 'bans', operators have blocked all. Each table counts both.
+   */
   #areAll(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]
@@ -304,7 +308,9 @@ class MemoryKeyspace implements Keyspace {
 
   /**
    * The state of a limiter under `policies`, in the table that `open` returns; `open` is called again if the store has dropped
-   * that table. The table gives the list of policies a number, which each key keeps of the list that it was last decided under.
+   * that table, as it held no keys. `#list` is the list of policies as the table knows it: with the penalty, which blocks keys after
+   * too many denials, and with a number, by which a key's row notes the list that the key was last decided under. `together` decides
+   * calls on several keys.
    */
   constructor(
     private readonly open: () => Table,

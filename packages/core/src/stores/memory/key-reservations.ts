@@ -33,7 +33,10 @@ export class KeyReservations {
   /** Holds no reservations at first. Of any that were made before the instant `begun` nothing is known. */
   constructor(readonly begun: number) {}
 
-  /** Reads the reservations that `numbers` has written. */
+  /**
+   * Makes the reservations of a key out of the whole numbers that `numbers` has written: four of the key, then seven of each
+   * reservation. Its effect, which may be a fraction, is in two numbers, the high and the low half of a double.
+   */
   static of([begun, nextEnd, settledUntil, unsettledUntil, ...rest]: readonly number[]): KeyReservations {
     const own = new KeyReservations(begun!)
     own.nextEnd = nextEnd!
@@ -50,7 +53,10 @@ export class KeyReservations {
     return own
   }
 
-  /** All reservations as whole numbers, which `of` reads. */
+  /**
+   * All reservations as whole numbers, which `of` reads: four of the key, then seven of each reservation. Its effect, which may be a
+   * fraction, becomes two numbers, the high and the low half of a double.
+   */
   get numbers(): readonly number[] {
     const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => {
       FLOAT.setFloat64(0, effect)
@@ -59,7 +65,10 @@ export class KeyReservations {
     return [this.begun, this.nextEnd, this.#settledUntil, this.#unsettledUntil, ...entries]
   }
 
-  /** Adds a reservation that was charged at the instant `at`, and lasts from `now`. */
+  /**
+   * Adds an open reservation, which was charged at the instant `at` and ends `ttl` microseconds after `now`. At its end all its
+   * units but `atEnd` are to be given back.
+   */
   add({ id, cost, ttl, atEnd }: ReserveCall, now: number, at: number): void {
     const end = now + ttl
     this.#entries.push({ id, at, cost, atEnd, end, effect: OPEN })
@@ -92,7 +101,10 @@ export class KeyReservations {
     this.open--
   }
 
-  /** Marks that a reservation was settled late, at `now`. */
+  /**
+   * Leaves a mark that the reservation `id` was settled after its end: at `now`, when `effect` units took effect. By the mark a
+   * second settlement changes nothing. It is kept for the time KNOWN, and replaces the mark that the reservation had ended, if any.
+   */
   settledLate(id: number, effect: number, now: number): void {
     const late = { cost: 0, atEnd: 0, end: now + KNOWN, effect }
     const ended = this.find(id)
@@ -107,8 +119,10 @@ export class KeyReservations {
   }
 
   /**
-   * Marks what has ended at `now`, and returns that, the earliest end first. Forgets marks whose time is over, then the oldest, `max` at
-   * once, where there are too many.
+   * Marks the open reservations whose end has come by `now` as ended, and returns them, the earliest end first. An entry that is not
+   * open is a mark of how its reservation went. Marks whose time is over are forgotten, and the `max` oldest of the others if there
+   * are too many. `#unsettledUntil` and `#settledUntil` keep the latest end of the forgotten ones that had ended unsettled, and of
+   * those that were settled. `nextEnd` becomes the next instant at which this has something to do.
    */
   takeEnded(now: number, max: number): readonly ReservationEntry[] {
     const ended = this.openByEnd.filter(({ end }) => end <= now)
@@ -123,7 +137,7 @@ export class KeyReservations {
       return false
     })
     this.open -= ended.length
-    // One that has ended unsettled need not be known where no other was settled.
+    // A mark of a reservation that ended unsettled is needed only to tell it from settled ones.
     if (this.nextEnd <= now)
       this.nextEnd =
         this.openByEnd[0]?.end ?? (this.#latestEnd(Number.isFinite) || this.#settledUntil + KNOWN)
@@ -145,10 +159,13 @@ export class KeyReservations {
     return Math.max(this.openUntil, Math.max(this.#latestEnd(Number.isFinite), this.#settledUntil) + KNOWN)
   }
 
-  /** The latest end of those whose effect is such; 0 if there is none. */
-  #latestEnd(isSuch: (effect: number) => boolean): number {
+  /**
+   * Returns the latest end of the entries whose effect `matches`; 0 if there is none. An effect is the units that took effect when
+   * the reservation was settled, or OPEN or ENDED if it was not.
+   */
+  #latestEnd(matches: (effect: number) => boolean): number {
     return this.#entries.reduce(
-      (latest, { end, effect }) => (isSuch(effect) && end > latest ? end : latest),
+      (latest, { end, effect }) => (matches(effect) && end > latest ? end : latest),
       0,
     )
   }

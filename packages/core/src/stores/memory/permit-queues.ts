@@ -203,8 +203,8 @@ class PermitQueue {
   }
 
   /**
-   * The waiting tickets that got permits since the last call, whose holders have to be called; undefined if there are
-   * none.
+   * Returns the tickets (calls, by number) that waited and got permits since this was called last, and forgets them; undefined if
+   * there are none. Their holders, which are processes, have to be told.
    */
   takeGranted(): readonly Ticket[] | undefined {
     const granted = this.#granted

@@ -73,8 +73,9 @@ class CallsUnderOne implements PlainCalls {
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
   /**
-   * Prepares to decide calls under one policy, whose algorithm decides and charges by `take`, on the row that `cursor` points at.
-   * Keeps the one policy's State, a view of that row's cells.
+   * Prepares to decide calls under one policy, whose algorithm decides and charges by `take`. `cursor` points at the row of the key,
+   * and `#state` is the policy's view of that row. `restrictions` are the blocks and holds of keys, and `lists` tells whether keys
+   * are decided under several lists of policies: only then a row notes under which its key was.
    */
   constructor(
     private readonly take: Take,
@@ -145,7 +146,11 @@ class CallsUnderOne implements PlainCalls {
 class CallsUnderSeveral implements PlainCalls {
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
-  /** Prepares to decide calls under several policies by the `take` of each one's algorithm, on the row that `cursor` points at. */
+  /**
+   * Prepares to decide calls under several policies, whose algorithms decide and charge by `takes`, one each. `cursor` points at the
+   * row of the key. `restrictions` are the blocks and holds of keys, and `lists` tells whether keys are decided under several lists
+   * of policies: only then a row notes under which its key was.
+   */
   constructor(
     private readonly takes: readonly Take[],
     private readonly cursor: Cursor,

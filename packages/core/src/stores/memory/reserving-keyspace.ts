@@ -24,16 +24,18 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   readonly penalty: Keyspace['penalty']
 
   /**
-   * Keeps the state of a limiter that reserves, in the table that `open` returns. At most `max` reservations of a key are open
-   * at once.
+   * Keeps the state of a limiter that reserves, of which at most `max` reservations of a key are open at once. `openTable` returns
+   * the table that holds the state; it is called at each use, as the store may have dropped a table without keys. It also returns
+   * the list of policies as the table knows it, which has the limiter's penalty: the blocking of keys after too many denials.
+   * `together` decides calls on several keys.
    */
   constructor(
-    private readonly open: () => OpenTable,
+    private readonly openTable: () => OpenTable,
     readonly policies: readonly Policy[],
     readonly together: Together | undefined,
     private readonly max: number,
   ) {
-    this.penalty = open().list.penalty
+    this.penalty = openTable().list.penalty
   }
 
   /**
@@ -73,8 +75,10 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   }
 
   /**
-   * Charges as `consume` does, and keeps the charge as a reservation. While the key has `max` open ones it is denied, until the next
-   * end or until the cost fits, whichever is later.
+   * Charges the key as a `consume` does, and keeps the charge as an open reservation. While the key has `max` open reservations, the
+   * call is denied with the reason 'reservations', until the next of them ends (`nextEnd`) or the cost fits, whichever is later.
+   * `written` is the latest write to the state, which lies ahead if the clock was set back: the charge counts as of no earlier
+   * instant.
    */
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
@@ -93,8 +97,9 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   }
 
   /**
-   * Extends a reservation, or settles it: charges or gives back the difference between its cost and `units`. One that was settled
-   * before is not changed. One that has ended, or is not known, is 'late': a settlement then charges all `units`, and leaves a mark of that.
+   * Extends a reservation until `ttl` from now, or settles it: charges or gives back the difference between its cost and `units`.
+   * `open` is the reservation if it has neither ended nor been settled. One that was settled before is not changed. Any other is
+   * 'late': all its units were given back at its end, so a settlement charges all of `units`, and leaves a mark that it did.
    */
   change(change: ReservationChange): ReservationEffect {
     const { key, id, end, kind } = change
@@ -125,7 +130,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     return { state: open ? 'settled' : 'late', effect, end }
   }
 
-  /** The reservations of a key that has state, from now on also where it had none. */
+  /** Returns the reservations of a key whose state is in the table; makes an empty list of them, kept from now on, if it had none. */
   #reservationsOf({ cursor, reserved }: Table, key: string, now: number): KeyReservations {
     const row = cursor.rows.find(key)
     const kept = reserved.get(row) ?? new KeyReservations(now)
@@ -139,11 +144,13 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   }
 
   /**
-   * Gives back the key's reservations that have ended. Returns its place in the table, and the reservations that it still has. Before one
-   * more mark than there may be, of `max` open ones, the oldest are forgotten.
+   * Finds a key, and first gives back its reservations that have ended, each as of its end, except for what stays charged then
+   * (`atEnd`). Returns the table, the key's row in it and its other reservations (`own`). An ended reservation leaves a mark, so
+   * that a late settlement is recognized. With `max`, the most open reservations of a key, the oldest marks are forgotten if there
+   * are too many for one more.
    */
   #find(key: string, max = Infinity) {
-    const { table, list, written } = this.open()
+    const { table, list, written } = this.openTable()
     const row = table.cursor.rows.find(key)
     const now = table.now()
     let own = table.reserved.get(row)

@@ -32,7 +32,11 @@ export class Table {
   /** Decides plain calls, which are nearly all, in one pass; undefined if an algorithm cannot. */
   readonly #plain: PlainCalls | undefined
 
-  /** Makes an empty table of keys and their state in the store `owner`, for all lists of policies that have the shapes of these. */
+  /**
+   * Makes an empty table of keys and their state in the store `owner`, for all lists of policies that have the shapes (algorithms and
+   * windows) of these. `cursor` points at the row of one key after the other. `lists` numbers the lists of policies under which keys
+   * are decided. `#plain` decides the usual calls in one pass; undefined if an algorithm cannot.
+   */
   constructor(
     policies: readonly Policy[],
     private readonly owner: TableOwner<Table>,
@@ -308,7 +312,10 @@ export class Table {
     return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charge, units)
   }
 
-  /** Gives back units of a reservation as of the instant `now`, as far as they still count. Returns how many that are. */
+  /**
+   * Gives back `units` units of a reservation (`entry`) of the key in `row`, as of the instant `now`, as far as they still count
+   * under the policies. Returns how many took effect.
+   */
   giveBack(
     { policies }: PolicyList,
     row: number,
@@ -319,7 +326,11 @@ export class Table {
     return this.#release(policies, row, { ...entry, decidedAt: entry.at }, units, now)
   }
 
-  /** Units of a key that open reservations hold under each policy, rounded up: those that settling all at 0 would give back now. */
+  /**
+   * Returns the units that the open reservations (`own`) of the key in `row` hold under each policy, rounded up. Tries it out: gives
+   * back each of them whole and counts what takes effect; `tentatively` then puts the state back. Those from before the state began
+   * (`born`) hold nothing in it.
+   */
   heldBy({ policies }: PolicyList, row: number, own: KeyReservations): readonly number[] {
     const now = this.#from(row)
     return this.cursor.tentatively(row, ({ states, born }) => {
@@ -333,8 +344,9 @@ export class Table {
   }
 
   /**
-   * The instant at which `cost` units of a key pass, after its block and hold, if its open reservations end unsettled. Tries it out:
-   * ends one reservation after the other, until the cost passes before the next one ends.
+   * Returns the instant at which `cost` units of the key in `row` pass, after its block and hold, if its open reservations (`own`) end
+   * unsettled. Tries it out: ends one reservation after the other, all but `atEnd` of its units being given back, until the cost
+   * passes before the next one ends. `tentatively` then puts the state back.
    */
   passesAt({ policies }: PolicyList, row: number, own: KeyReservations, cost: number): number {
     const { blockedUntil, heldUntil } = this.restrictions.lastOf(row)
@@ -394,7 +406,10 @@ export class Table {
     this.owner.removed()
   }
 
-  /** Selects the row of a key, a new one if `known` is 0, and returns it. Notes the list in it, by whose limits eviction judges. */
+  /**
+   * Makes the row of a key the current one, and returns its number. `known` is the number if the caller knows it; 0 stands for a key
+   * without a row, which gets one. Notes in the row the `number` of the list of policies, by whose limits eviction judges the key.
+   */
   rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
     const row = known || this.#add(key, now)
@@ -403,7 +418,10 @@ export class Table {
     return row
   }
 
-  /** Gives a key a new row, the current one. A full store evicts another key first, drawn from the chunks of all tables. */
+  /**
+   * Gives a key a new row and makes that the current one. Before, the store makes room (`adding`): if it is full, it evicts another
+   * key, drawn from the chunks of all tables. A chunk is 64 rows; the table lists a new one when a row lies behind its last.
+   */
   #add(key: string, now: number): number {
     const { chunks } = this.owner
     this.owner.adding(now)
@@ -424,8 +442,8 @@ class OpenCall {
   binding = 0
 
   /**
-   * Notes what one call is about: `cost` units of `key` at `now`, under the policies and penalty of `list`. A charge gives a
-   * key without state a row.
+   * Notes what one call is about: `cost` units of `key` at `now`, under the policies and penalty of `list`. `row` has the key's state;
+   * it is 0 for a key without state, until a charge gives the key a row.
    */
   constructor(
     readonly list: PolicyList,

@@ -25,8 +25,9 @@ export class Batch {
   }
 
   /**
-   * Adds a call and returns true. Returns false if there is no room, or if a different call on its key is in the batch. An equal
-   * call on its key becomes a duplicate of that call: the script then makes the call several times.
+   * Adds a call to those that are sent together, and returns true. Returns false if there is no room, or if a different call on its key
+   * is in the batch. An equal call on its key becomes a duplicate of that call: the script then makes the call several times. `units`
+   * bound the time that Redis takes for a batch, `keys` and `size` its keys and calls, a call on several keys counting once for each.
    */
   add(call: ScriptCall): boolean {
     if (this.size > 0 && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false

@@ -56,8 +56,9 @@ export class GroupCommit {
   lastUse: number
 
   /**
-   * Makes the group of the calls of `script`, which sends those of one moment together. `runner` runs such a batch as one
-   * script call.
+   * Makes the group of the calls of `script`, which sends those of one moment as a batch: `runner` runs a batch as one script call.
+   * With `gathers` false each call is sent by itself. `atTurnEnd` runs a task at the end of this turn of the event loop, and `now`
+   * returns milliseconds; tests replace them.
    */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
@@ -182,7 +183,10 @@ export class GroupCommit {
     while (this.#sent[0] && this.#sent[0].sentAt <= lost) this.#end(this.#sent[0])
   }
 
-  /** Counts a batch as in flight no more. Returns false if it had been left out as lost. */
+  /**
+   * Notes that a batch is no longer in flight, as its outcome has come. Returns false if that was noted before: a batch without an
+   * outcome for a minute counts as lost.
+   */
   #end(batch: SentBatch): boolean {
     const place = this.#sent.indexOf(batch)
     if (place < 0) return false

@@ -162,9 +162,11 @@ class StoreInRedis implements RedisStore {
   readonly #closing = new Closing()
 
   /**
-   * Uses the client that was handed in, or makes a connection of its own, which begins to connect unless the store is `lazy`. Each
-   * script has a group, which sends its calls (`#groups`). The script of calls on several keys is composed when the first such call
-   * comes (`#together`). After the first reply, Redis is asked whether it evicts keys.
+   * Uses the client that was handed in, or makes a connection of its own, which begins to connect unless the store is `lazy`. A client
+   * that was handed in is watched, so that it is warned of if its server has become a replica. `#runner` runs scripts in Redis; after
+   * the first reply, `#eviction` asks Redis whether it evicts keys. `#groups` sends the calls of each script together. `#together`
+   * decides calls on several keys, by a script that is composed when the first such call comes. `#tagOf` returns the hash tag by
+   * which a Cluster keeps keys together. `keepsTime` says that the clock is not given, as by a test.
    */
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
     this.#settings = option.readOptions(REDIS_STORE, options, { what: 'redisStore' })
@@ -264,7 +266,10 @@ class StoreInRedis implements RedisStore {
     }
   }
 
-  /** Resolves when the first calls have waited `startTimeout` for the connection, or when the store closes. */
+  /**
+   * Resolves when the first calls have waited for the connection for `startTimeout` milliseconds, or when the store closes. If the
+   * store makes its own connection, the time counts from when the client package is loaded (`begin`).
+   */
   #startTimeout(): Promise<void> {
     return new Promise((resolve) => {
       const begin = (): unknown => setTimeout(resolve, this.#settings.startTimeout).unref()
@@ -284,7 +289,10 @@ class StoreInRedis implements RedisStore {
     return this.#now()
   }
 
-  /** Makes a semaphore's permits, which `close` of the store closes too. A permit not renewed for `leaseMs` is free again. */
+  /**
+   * Makes what asks Redis for the permits of the semaphore `name`. A permit that is not renewed for `leaseMs` milliseconds is free again.
+   * The store keeps what it has made in `#permits` until that is closed (`ended`), to close it with itself.
+   */
   permits(name: string, leaseMs: number): Permits {
     const keyspace = keyspaceOf(this.#settings.prefix, name, ['semaphore'])
     const ended = (closed: Permits): unknown => this.#permits.delete(closed)
@@ -344,7 +352,10 @@ class Groups {
     readonly most: number,
   ) {}
 
-  /** Returns the group with this id, or makes one, whose script is composed. If others are dropped for it, reports a warning. */
+  /**
+   * Returns the group of calls with this id. If there is none, makes one, with the script that `compose` returns. If idle groups are
+   * dropped for it, as there are too many, `report` gets a warning.
+   */
   get(id: string, compose: () => string, report: Report): GroupCommit {
     const held = this.#byId.get(id)
     if (held) return held

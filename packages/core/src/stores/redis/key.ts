@@ -39,7 +39,11 @@ export interface RedisKeyParts {
   readonly key: string | undefined
 }
 
-/** Reads a key that `redisKey` made in this or another format; undefined for one of other software. */
+/**
+ * Reads a key of Redis that `redisKey` made in this or another format: the number of the format, the limiter's name, the shapes
+ * (algorithms and windows) of its policies, with windows in milliseconds, and the caller's key, undefined if only a digest of it is
+ * there. Returns undefined for a key of other software.
+ */
 export function partsOf(prefix: string, redisKey: string): RedisKeyParts | undefined {
   const parts = redisKey.startsWith(`${prefix}:`) ? redisKey.slice(prefix.length + 1).split(':') : []
   const [format = '', name = '', shapes, ...rest] = parts
@@ -73,7 +77,10 @@ function escaped(text: string): string {
   return text.replace(/[%{}\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }
 
-/** Returns what `escaped` returns, but faster. Undefined for a text with characters beyond ASCII. */
+/**
+ * Escapes the characters of a text that may not stand in a part of a Redis key (those that have an entry in ESCAPES), as `escaped` does,
+ * but faster. Undefined for a text with characters beyond ASCII.
+ */
 function escapedAscii(text: string): string | undefined {
   let part = ''
   let from = 0

@@ -48,7 +48,12 @@ export class RedisKeyspace implements Keyspace {
   #lastConsume: KeyspaceRequest<Answer> | undefined
   #smallestThen: readonly number[] = []
 
-  /** Opens a limiter's state and notes its limits: Redis keeps a key until it is full under the smallest, which refill slowest. */
+  /**
+   * Opens a limiter's state in Redis. `smallestLimits` notes the limits, as a key is kept until it is full under the smallest, which
+   * refill slowest. A sliding log (`hasLog`) writes an entry for each unit, so the units of one call are bounded (`#mostUnits`).
+   * `#group` sends the calls of the script for these policies, those of one moment together. `max` is the most open reservations of
+   * a key, if the limiter reserves.
+   */
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
@@ -167,9 +172,10 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Sends a request about `key`, and resolves with what its `read` makes of the reply. If smaller limits than its own were used on
-   * this state, the request carries them (`slowest`): under them a key takes longest to be full again, and Redis must keep it so
-   * long. A request with a token, which names an earlier booking or charge, has the token in their place.
+   * Sends a request about `key`, and resolves with what the request's `read` makes of Redis's reply. `slowest` are the smallest
+   * limits that were ever used on this state, if a policy here has a larger one: under them a key takes longest to be full again,
+   * and Redis must keep it that long. A request with a token corrects an earlier call, which the token names, and carries none, as
+   * that call has set how long the key is kept. The `caller` may give up: its request is then left out if it was not sent yet.
    */
   #ask<T>(asked: Asked<T>, key: string, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
@@ -235,7 +241,11 @@ class KeyspaceCall<T> implements ScriptCall {
   readonly tag: string
   readonly #context: RedisKeyspaceOptions
 
-  /** Makes a call on one key, whose result `receiver` gets. In a Cluster, calls of one hash `tag` go together. */
+  /**
+   * Makes a call on one key of the keyspace `owner`: `request` is what the script is asked, and `receiver` gets the result. In a
+   * Cluster, calls of one hash `tag` go together. `units` is the call's share of Redis's time: 1, or on a sliding log, which writes an
+   * entry for each unit, the cost. The `caller` may give up before the call is sent.
+   */
   constructor(
     private readonly owner: RedisKeyspace,
     readonly callerKey: string,
@@ -259,7 +269,10 @@ class KeyspaceCall<T> implements ScriptCall {
     return areEqualConsumes(this.request, other.request)
   }
 
-  /** Adds its Redis key to `keys`, and to `args`, if given, the request as the script's argument. */
+  /**
+   * Adds the Redis key of this call to `keys`, and its request, packed as the script's argument, to `args`, if given: without, the
+   * call shares the argument of another. Equal calls on the key (`duplicates`) are not sent: the request has their `count`.
+   */
   addTo(keys: string[], args?: Buffer[]): void {
     const { duplicates, request } = this
     keys.push(redisKey(this.keyspace, this.callerKey, this.tag))

@@ -7,9 +7,9 @@ import type { ScriptRunner } from './script/runner.js'
 import { packed, REDIS_TIME } from './script/wire.js'
 
 /**
- * The permits of one semaphore of this process in Redis. Each step is one call of lua/semaphore.lua. A granted permit is
- * announced on this semaphore's Pub/Sub channel. `keyspace` begins all keys and channels; `clock` gives microseconds; undefined is
- * Redis's own clock.
+ * The permits of one semaphore of this process in Redis. Each step is one call of lua/semaphore.lua. A permit that a waiting call
+ * gets is announced on the semaphore's Pub/Sub channel. `keyspace` is the beginning of all keys and channels. `clock` returns
+ * microseconds; without it Redis's own clock counts. `ended` is called on `close`.
  */
 export function redisPermits(
   keyspace: string,
@@ -22,9 +22,12 @@ export function redisPermits(
   let unsubscribe: (() => void) | undefined
   return {
     /**
-     * Takes one step (`take`, `wait`, `poll`, `renew` or `release`) for tickets of this semaphore, which are numbers of its
-     * calls, in one call of lua/semaphore.lua. Returns how each stands after it: unknown, waiting or held. `limit` is this
-     * semaphore's: its tickets get permits of the key only while fewer are held. Times are microseconds.
+     * Takes one step for tickets of a key, and returns the state of each: unknown, waiting or held. A ticket is the number of a
+     * call. `take` asks for a free permit, `wait` also queues for one, `poll` keeps waiting tickets in the queue, `renew` extends
+     * held permits, and `release` frees permits and places in the queue. A permit is granted while fewer than `limit` are held.
+     * The times, in microseconds: how long a permit lasts; how long one granted to a waiting ticket lasts until its call has
+     * noticed it (CLAIM_US); how long a place in the queue lasts without a poll (ALIVE_US); and for how long after a loss of data
+     * only `renew` gets permits (GRACE_US).
      */
     async ask(step, key, tickets, limit) {
       const times = [leaseMs * 1000, CLAIM_US, ALIVE_US, GRACE_US, clock?.() ?? REDIS_TIME]

@@ -63,7 +63,11 @@ interface Reply {
   readonly records: StoredRecord[]
 }
 
-/** Reads a reply: three numbers, and of each record five numbers, its id and its text. */
+/**
+ * Reads a reply of lua/records.lua. It begins with three numbers of 8 bytes: the version of the latest write, the time, and the cursor
+ * of the next page. Then comes each record: five numbers (its version, its end, when it last applied, and the bytes of its id and of
+ * its text), its id and its text. The newest is first in the reply, and last in the result.
+ */
 function replyOf(reply: Buffer): Reply {
   const numberAt = (place: number): number => reply.readDoubleLE(place)
   const records: StoredRecord[] = []

@@ -94,7 +94,11 @@ class Program {
   /** The number of each list in the script, from 1, by its id. */
   readonly numbers: ReadonlyMap<string, number>
 
-  /** Describes the script for calls on several keys: `id` names it, and `numbers` has the place of each list of policies in it. */
+  /**
+   * Describes the script for calls on several keys whose policies are in these `lists`, each by its id. The `id` of the script names
+   * all of them, and `numbers` has the place of each in the script, from 1. They are sorted, so that all processes that know the same
+   * lists have the same script.
+   */
   constructor(lists: ReadonlyMap<string, ScriptList>) {
     const ids = [...lists.keys()].toSorted()
     this.id = ['together', ...ids].join('\n')
@@ -126,7 +130,10 @@ class WholeCall implements ScriptCall {
   readonly keys: readonly string[]
   readonly duplicates = undefined
 
-  /** Makes a call on the keys of these parts (one part a key), whose answers go to `receiver`. */
+  /**
+   * Makes a call on several keys, one for each of its `parts`, which the script of `group` decides in one step. `receiver` gets the
+   * answers. `keys` are the names that the keys have in Redis. The `caller` may give up before the call is sent.
+   */
   constructor(
     private readonly group: GroupCommit,
     readonly parts: readonly WholePart[],

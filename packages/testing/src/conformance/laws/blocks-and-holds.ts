@@ -27,8 +27,9 @@ export function blocksAndHolds(subject: Subject): void {
 }
 
 /**
- * A law: a blocked key denies every call with the reason 'blocked', also one that costs nothing, and names the end of the
- * block. From then on it answers as it would have without one.
+ * A law: a blocked key denies every call with the reason 'blocked', also one that costs nothing, and names the end of the block
+ * (`until`), or the instant at which the call would have passed anyway (`at`) if that is later. From the end on it answers as it
+ * would have without a block. `duration` is drawn, in microseconds.
  */
 function deniesEverythingUntilABlockEnds(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
@@ -54,7 +55,10 @@ function deniesEverythingUntilABlockEnds(subject: Subject): void {
   })
 }
 
-/** A law: a key that is blocked or held says that nothing remains, and that as much is `used` as a twin does which is free. */
+/**
+ * A law: a key that is blocked, and held (paused) after that, says that nothing remains, and that as much is `used` as a second key
+ * with the same past that is neither blocked nor held (`free`).
+ */
 function countsWhatIsConsumedDuringABlockAndAHold(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, callsAndDuration(subject))
   lawOfTwins(
@@ -74,7 +78,10 @@ function countsWhatIsConsumedDuringABlockAndAHold(subject: Subject): void {
   )
 }
 
-/** A law: to unblock a key leaves what it has consumed, and a hold, as on a twin that was never blocked. */
+/**
+ * A law: to unblock a key, which is a block of duration 0, leaves what the key has consumed, and a hold (a pause). In the end the key
+ * must answer as a second one with the same past that was never blocked (`free`).
+ */
 function endsABlockWithADurationOf0(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, callsAndDuration(subject))
   lawOfTwins(
@@ -93,8 +100,8 @@ function endsABlockWithADurationOf0(subject: Subject): void {
 }
 
 /**
- * A law: a penalty's block (the argument `true`) never ends the longer block of an operator sooner; an operator's own block
- * replaces the one before.
+ * A law: a block by a penalty (the argument `true`), which a key gets after too many denials, never ends a longer block of an operator
+ * sooner. An operator's own block replaces the one before, also a longer one. A peek names the end of the block as `at`.
  */
 function neverShortensABlockByThatOfAPenalty(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
@@ -114,8 +121,8 @@ function neverShortensABlockByThatOfAPenalty(subject: Subject): void {
 }
 
 /**
- * A law: a held key denies what would pass before the hold ends, with the reason 'held'; a call that may wait that long is
- * booked for its end.
+ * A law: a held (paused) key denies calls with the reason 'held' and names the instant at which they pass: the end of the hold
+ * (`until`), or the instant of before (`at`) if that is later. A call that may wait that long is booked for that instant.
  */
 function deniesACallDuringAHold(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
@@ -140,7 +147,7 @@ function deniesACallDuringAHold(subject: Subject): void {
   })
 }
 
-/** A law: a hold that would end before the present one changes nothing. */
+/** A law: a hold (a pause of a key) that would end before the present one changes nothing: a peek names the later end as `at`. */
 function neverShortensAHold(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
   lawOfKey('never shortens a hold', async (caller, { session, duration }) => {

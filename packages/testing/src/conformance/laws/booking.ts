@@ -25,8 +25,9 @@ export function booking(subject: Subject): void {
 }
 
 /**
- * A law: a call that may wait until the instant `at` which a peek has named is booked at that instant, and one that may wait a
- * microsecond less is denied.
+ * A law: on a key that is used up (`fill`), a call that may wait until the instant `at` which a peek has named is booked at that
+ * instant, and one that may wait a microsecond less is denied and names the same instant. The second argument of `book` is the
+ * longest wait, in microseconds.
  */
 function booksAtTheInstantThatWasAnnounced(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
@@ -42,7 +43,10 @@ function booksAtTheInstantThatWasAnnounced(subject: Subject): void {
   })
 }
 
-/** A law: a call that may wait, and need not, is charged now and makes no booking. */
+/**
+ * A law: a call that may wait, here for up to 1e9 microseconds, but need not, is charged now and makes no `booking`, which stands for
+ * a charge at a later instant.
+ */
 function makesNoBookingAheadIfTheCostFitsNow(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('makes no booking ahead of now if the cost fits', async (caller) => {
@@ -56,7 +60,10 @@ function makesNoBookingAheadIfTheCostFitsNow(subject: Subject): void {
   })
 }
 
-/** A law: among drawn calls, some of which wait, none passes at an earlier instant than one that came before it. */
+/**
+ * A law: among drawn calls on a key, some of which wait, none passes at an earlier instant (`at`) than one that came before it. Calls
+ * that are denied or cost nothing do not count. `operationOf` turns a drawn step into a call with numbers.
+ */
 function letsCallsPassInTheirOrder(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -78,7 +85,10 @@ function letsCallsPassInTheirOrder(subject: Subject): void {
   )
 }
 
-/** A law: while a call is booked for a later instant, no other passes before it, even if units are given back meanwhile. */
+/**
+ * A law: while a call is booked for a later instant of a key that is used up (`fill`), no other call passes before it, even if units
+ * are given back meanwhile. A wait of 2 ** 50 microseconds, 35 years, has no bound.
+ */
 function admitsNothingBeforeTheInstantOfABooking(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('admits nothing before the instant of a booking', async (caller, { session }) => {

@@ -25,7 +25,11 @@ export function bounding(subject: Subject): void {
     keepsItsBoundWhenATickIsAMillisecond(subject, model.capacity)
 }
 
-/** A law: after drawn calls, no span of time has admitted more units than the algorithm promises, less what was refunded. */
+/**
+ * A law: after drawn calls on a key, no span of time has admitted more units than the algorithm promises, less what was refunded. A
+ * Trace notes each admitted call with its instant, and its `check` throws if a span holds more. Units that are charged without a
+ * check ('charge') are not admitted, and are not noted.
+ */
 function keepsItsBoundOverEverySpan(subject: Subject): void {
   const { factory, model } = subject.shape
   const kinds = {
@@ -54,7 +58,11 @@ function keepsItsBoundOverEverySpan(subject: Subject): void {
   }
 }
 
-/** A law: the promise also holds for the greediest caller, who takes all that remains at every instant at which he comes. */
+/**
+ * A law: the promise of an algorithm, the most units in any span of time, also holds for the greediest caller, who takes all that
+ * remains at every instant at which he comes. The drawn steps only move the clock. A Trace notes what was taken, and its `check`
+ * throws if a span holds more.
+ */
 function keepsItsBoundWhenAllIsTaken(subject: Subject): void {
   const { factory, model } = subject.shape
   const greedy = fc.record({
@@ -79,7 +87,11 @@ function keepsItsBoundWhenAllIsTaken(subject: Subject): void {
   )
 }
 
-/** A law: the promise also holds if units are given back while calls are booked for later. */
+/**
+ * A law: the promise of an algorithm, the most units in any span of time, also holds if units are given back while calls are booked
+ * for later: all is taken, calls are booked, two units are refunded, and at the last booked instant all is taken again. A Trace notes
+ * all that, and its `check` throws if a span holds more.
+ */
 function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
   const { factory, model } = subject.shape
   law(
@@ -106,8 +118,9 @@ function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
 }
 
 /**
- * A law: the promise also holds where time is counted in milliseconds, as in windows above an hour, and a call comes within
- * one. `capacity` is the algorithm's option for the most units at once.
+ * A law: the promise of an algorithm, the most units in any span of time, also holds where it counts time in milliseconds, as in
+ * windows above an hour, and a call comes within one (`early` microseconds before the key is full). `capacity` names the algorithm's
+ * option for the most units at once. A Trace notes what was taken, and its `check` throws if a span holds more.
  */
 function keepsItsBoundWhenATickIsAMillisecond(subject: Subject, capacity: string): void {
   const { factory, model } = subject.shape

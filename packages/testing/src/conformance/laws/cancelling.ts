@@ -17,7 +17,8 @@ export function cancelling(subject: Subject): void {
 }
 
 /**
- * A law: cancelling bookings, the newest first, leaves the key as its twin, which never made them. Each can be cancelled once.
+ * A law: cancelling bookings, the newest first, leaves a key as a second one with the same past that never made them (`twin`). Each
+ * can be cancelled once. `empty` uses up what is left of a key, and `place` then books a unit for a later instant.
  */
 function restoresTheKeyWhenTheNewestBookingIsCancelled(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
@@ -37,7 +38,10 @@ function restoresTheKeyWhenTheNewestBookingIsCancelled(subject: Subject): void {
   )
 }
 
-/** A law: a booking after which something else was written is not undone; to cancel it is the same as to release its units. */
+/**
+ * A law: a booking after which something else was written (`write`) cannot be undone: to cancel it returns false and comes to the same
+ * as to release its units, which a second key with the same past does (`twin`). `place` books a unit for a later instant.
+ */
 function releasesTheUnitsOfAnOlderBooking(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -64,7 +68,10 @@ function releasesTheUnitsOfAnOlderBooking(subject: Subject): void {
   )
 }
 
-/** A law: reads and denied calls, which write nothing, do not keep an earlier booking from being cancelled. */
+/**
+ * A law: reads and denied calls, which write nothing, do not keep an earlier booking from being cancelled as if it had never been made
+ * (`cancel` returns true). `place` uses the key up and books a unit for a later instant.
+ */
 function ignoresCallsThatWroteNothing(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('ignores calls that wrote nothing when a booking is cancelled', async (caller) => {
@@ -78,8 +85,8 @@ function ignoresCallsThatWroteNothing(subject: Subject): void {
 }
 
 /**
- * A law: a booking 'stands' at its instant unless the key was reset, held or blocked meanwhile; TROUBLES has the answer for
- * each.
+ * A law: a booking 'stands' at its instant (`at`) unless the key was reset, held or blocked meanwhile; TROUBLES lists these, each with
+ * what `confirm` has to answer then. `place` books a unit for a later instant.
  */
 function confirmsABookingUntilTheKeyIsLost(subject: Subject): void {
   const { factory } = subject.shape

@@ -29,7 +29,10 @@ export function charging(subject: Subject): void {
   })
 }
 
-/** A law: a denied call leaves the key as its twin, which was not called, and answers what a peek does. */
+/**
+ * A law: a denied call, whether it may wait or not, leaves a key as a second one with the same past that was only peeked at (`twin`),
+ * and answers what the peek does. Costs above what the store takes (`mostCost`) are left out.
+ */
 function changesNothingWhenItDenies(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
   lawOfTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {

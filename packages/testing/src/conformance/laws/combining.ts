@@ -19,8 +19,8 @@ export function combining(subject: Subject): void {
 }
 
 /**
- * A law: a key under two policies answers as made of two keys under one policy each, which are charged only where the call on
- * both passes.
+ * A law: a key under two policies (`together`) answers what two keys, each under one of them (`alone`), answer combined: a call passes
+ * at the later of their instants, and is denied if one of them denies it. The two get only the calls that pass on the first key.
  */
 function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
   const scenario = callsUnderTwoPolicies(subject)
@@ -63,7 +63,10 @@ function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
   )
 }
 
-/** A law: if one of two policies denies a call, the other is not charged either, whichever is declared first. */
+/**
+ * A law: if one of the two policies of a key denies a call, the other is not charged either, whichever is declared first. After
+ * denied calls, the key must answer as a second one (`twin`) that did not get these calls.
+ */
 function chargesNoneWhenOneRefuses(subject: Subject): void {
   const scenario = callsUnderTwoPolicies(subject)
   law(
@@ -108,7 +111,10 @@ function expectCombined(answer: Answer, each: readonly Answer[]): void {
   )
 }
 
-/** Draws a second policy, of any shape, and calls of a key under both. */
+/**
+ * Draws what a law about two policies needs: a second shape (an algorithm in one of its variants), the `numbers` (limit, window and so
+ * on) of both policies, the instant at which the clock starts, and the calls of a key under both (`steps`).
+ */
 function callsUnderTwoPolicies(subject: Subject) {
   return fc.constantFrom(...subject.shapes).chain((other) =>
     fc.record({

@@ -18,7 +18,10 @@ export function correcting(subject: Subject): void {
   countsWhatPassesAfterALargeCharge(subject)
 }
 
-/** A law: a refund of what was just consumed, also in two steps, restores what remains. */
+/**
+ * A law: a refund of what was just consumed, also in two steps, restores what remained of the key before, and no more. The key has a
+ * drawn past (`lawOfKey`).
+ */
 function givesBackWhatWasBooked(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('gives back what was booked, and no more', async (caller) => {
@@ -34,7 +37,10 @@ function givesBackWhatWasBooked(subject: Subject): void {
   })
 }
 
-/** A law: refunds of more than was ever consumed leave the key as a new one, and not with more than its capacity. */
+/**
+ * A law: refunds of more than was ever consumed leave a key as one that was never used (`fresh`), and not with more than its capacity. A
+ * refund is bounded by the largest cost that the store takes, so several may be needed.
+ */
 function neverFallsBelowEmpty(subject: Subject): void {
   const { factory } = subject.shape
   law(subject, 'never falls below empty', afterCalls(subject), async (session, { options, steps }) => {
@@ -54,7 +60,7 @@ function neverFallsBelowEmpty(subject: Subject): void {
   })
 }
 
-/** A law: a refund to a key that consumed nothing changes nothing. */
+/** A law: a refund to a key that has consumed nothing changes nothing: it answers later calls as a second key without the refund does. */
 function changesNothingByARefundToANewKey(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -71,7 +77,10 @@ function changesNothingByARefundToANewKey(subject: Subject): void {
   )
 }
 
-/** A law: a `charge` takes units whether they fit or not; what remains is then 0, never less. */
+/**
+ * A law: a `charge`, as the real cost of a call that was larger than expected, takes units whether they fit or not. What remains of the
+ * key is less by them, but never below 0.
+ */
 function neverRefusesACharge(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
@@ -104,7 +113,10 @@ function saysWithAChargeWhatCountsAfterIt(subject: Subject): void {
   })
 }
 
-/** A law: charges beyond twice the capacity add nothing, so that the wait after them is bounded. */
+/**
+ * A law: charges, which take units whether they fit or not, add nothing beyond twice the capacity of a key, so that the wait after them
+ * is bounded.
+ */
 function saturatesAtTwiceTheCapacity(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -147,7 +159,10 @@ function owesAtMostTwiceTheCapacity(subject: Subject): void {
   )
 }
 
-/** A law: after a charge of twice the capacity, calls pass again only once it has left, and are counted then. */
+/**
+ * A law: after a charge of twice the capacity of a key, calls pass again only once enough of it has left the window or drained, and
+ * these calls are counted as any other.
+ */
 function countsWhatPassesAfterALargeCharge(subject: Subject): void {
   const { factory } = subject.shape
   law(

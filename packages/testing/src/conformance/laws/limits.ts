@@ -19,7 +19,10 @@ export function limits(subject: Subject): void {
   forgetsAKeyThatIsReset(subject)
 }
 
-/** A law: what remains is the capacity of the list that a call brings, less what was consumed under either list. */
+/**
+ * A law: a key may be called under two lists of policies with other limits, such as those of two plans (tiers). What remains is the
+ * capacity of the list that a call brings, less what was consumed under either list.
+ */
 function measuresAgainstTheNumbersOfTheCall(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -41,7 +44,10 @@ function measuresAgainstTheNumbersOfTheCall(subject: Subject): void {
   )
 }
 
-/** A law: peeks and denied calls under another list leave the key as its twin, which is called under one list alone. */
+/**
+ * A law: peeks and denied calls under another list of limits leave a key as a second one with the same past that is called under one list
+ * alone.
+ */
 function forgetsNothingWhenALimitChanges(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -62,7 +68,10 @@ function forgetsNothingWhenALimitChanges(subject: Subject): void {
   )
 }
 
-/** A law: a charge under a smaller limit does not lower what a larger limit has let through before. */
+/**
+ * A law: a charge under a list with a smaller limit does not lower the count of what a larger limit has let through before on the same
+ * key.
+ */
 function keepsWhatWasConsumedUnderASmallerLimit(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -82,7 +91,7 @@ function keepsWhatWasConsumedUnderASmallerLimit(subject: Subject): void {
   )
 }
 
-/** A law: a key answers beside a busy one as it does alone in another store. */
+/** A law: a key (`quiet`) that shares a store with a much called one (`busy`) answers as it does alone in another store. */
 function keepsKeysApart(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -103,7 +112,7 @@ function keepsKeysApart(subject: Subject): void {
   })
 }
 
-/** A law: a key that was charged, blocked and held, and is reset, is as one that was never used. */
+/** A law: a key that was charged, blocked and held (paused), and is then reset, answers as one that was never used (`fresh`). */
 function forgetsAKeyThatIsReset(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
@@ -119,7 +128,10 @@ function forgetsAKeyThatIsReset(subject: Subject): void {
   })
 }
 
-/** Draws two lists of numbers for one policy, and the calls that its key has had. */
+/**
+ * Draws what a law about limits that change needs: two tiers, which are numbers (limit, capacity) for one policy, the instant at which
+ * the clock starts, and the calls that the key has had (`steps`).
+ */
 function keyUnderTwoLists(shape: Subject['shape']) {
   return fc.record({
     tiers: tiers(shape, 2, true),

@@ -65,7 +65,10 @@ function blocksForLongerWithEveryRefusal(subject: Subject): void {
   })
 }
 
-/** A law: a penalty's block of 0 microseconds forgets the count of refusals, and leaves a hold. */
+/**
+ * A law: a block by a penalty with a duration of 0 forgets the count of refusals of a key, and leaves a hold (a pause). Calls of tier 1
+ * come with the penalty, which blocks the key after some refusals; `fill` uses up the key, so that the next call is refused.
+ */
 function forgetsTheCountAtABlockOfNoLength(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count at a block of no length', drawn, async (session, value) => {
@@ -85,7 +88,10 @@ function forgetsTheCountAtABlockOfNoLength(subject: Subject): void {
   })
 }
 
-/** A law: with a penalty that blocks at the first refusal, none of the calls that are no refusals blocks the key. */
+/**
+ * A law: with a penalty that blocks a key at the first refusal (a call that is denied for want of room), none of the calls that are no
+ * refusals blocks the key. Calls of tier 1 come with the penalty.
+ */
 function countsNoOtherCall(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'counts no other call', drawn, async (session, value) => {
@@ -112,7 +118,10 @@ function countsNoOtherCall(subject: Subject): void {
   })
 }
 
-/** A law: a call that may wait, but not as long as it would have to, counts as a refusal. */
+/**
+ * A law: a call that may wait (`book`), but not as long as it would have to, counts as a refusal, after some of which a penalty blocks the
+ * key. Calls of tier 1 come with the penalty; `fill` uses up the key.
+ */
 function countsAPlaceThatIsRefused(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'counts a place that is refused', drawn, async (session, value) => {
@@ -126,7 +135,10 @@ function countsAPlaceThatIsRefused(subject: Subject): void {
   })
 }
 
-/** A law: a denied `try`, the first step of a call on several keys, counts as a refusal. */
+/**
+ * A law: a denied `try`, the first step of a call on several keys, counts as a refusal, after some of which a penalty blocks the key.
+ * Calls of tier 1 come with the penalty; `fill` uses up the key.
+ */
 function countsATryThatIsRefused(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'counts a try that is refused', drawn, async (session, value) => {
@@ -139,7 +151,11 @@ function countsATryThatIsRefused(subject: Subject): void {
   })
 }
 
-/** A law: a refusal is forgotten `forgetAfter` after the key is full again, and not a microsecond before. */
+/**
+ * A law: a penalty, which here blocks a key at the second refusal, forgets the first one `forgetAfter` microseconds after the key is
+ * full again (`resetAt`), and not a microsecond before (`early`). Calls of tier 1, the second argument, come with the penalty; `fill`
+ * uses up the key.
+ */
 function forgetsTheCountWhenItsTimeIsOver(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count when its time is over, and not before', drawn, async (session, value) => {
@@ -157,7 +173,10 @@ function forgetsTheCountWhenItsTimeIsOver(subject: Subject): void {
   })
 }
 
-/** A law: a reset forgets the refusals of a key. */
+/**
+ * A law: a reset forgets the refusals of a key. So a penalty that blocks the key at the second one never does if there is a reset after
+ * each. Calls of tier 1, the second argument, come with the penalty; `fill` uses up the key.
+ */
 function forgetsTheCountWithTheKey(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count with the key', drawn, async (session, value) => {
@@ -171,7 +190,10 @@ function forgetsTheCountWithTheKey(subject: Subject): void {
   })
 }
 
-/** A law: a call without the penalty (tier 0) in between does not lower the count of refusals. */
+/**
+ * A law: a call that passes without the penalty (tier 0, the second argument) does not lower the count of refusals of a key: the penalty,
+ * which calls of tier 1 have, still blocks it at the second one. `fill` uses up the key, so that the next call is refused.
+ */
 function keepsTheCountWhileThePenaltyIsTurnedOff(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'keeps the count while the penalty is turned off', drawn, async (session, value) => {
@@ -187,8 +209,8 @@ function keepsTheCountWhileThePenaltyIsTurnedOff(subject: Subject): void {
 }
 
 /**
- * A law: of calls that come at once exactly as many pass as units remain, `after` are refused, and the others find the key
- * blocked.
+ * A law: of calls of one unit that come at once, exactly as many pass as units are `left`. Then `after` calls are refused, at the last of
+ * which the penalty blocks the key, and the others find it blocked. Calls of tier 1, the second argument, come with the penalty.
  */
 function countsCallsThatComeAtOnce(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
@@ -220,7 +242,11 @@ export function beginningAnew(subject: Subject): void {
   admitsAtMostThePromise(subject)
 }
 
-/** A law: when a block ends the key has its whole allowance, and the next refusal still blocks for longer. */
+/**
+ * A law about a penalty whose blocks clear a key: when a block ends, the key has its whole allowance, and the next refusal still blocks
+ * it for longer, by `factor` up to `maxBlock`. `lasts` is the length of the next block, in microseconds. Calls of tier 1, the second
+ * argument, come with the penalty; `fill` uses up the key.
+ */
 function endsABlockWithAFullAllowance(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = callsAndPenalty(subject, freshPenalties)
@@ -249,8 +275,8 @@ function endsABlockWithAFullAllowance(subject: Subject): void {
 }
 
 /**
- * A law: a block that clears the key also loses its charges and bookings: they can be neither released, confirmed nor cancelled
- * after it.
+ * A law: a block by a penalty that clears the key, here after the first refusal, also loses its charges and bookings: they can be neither
+ * released, confirmed nor cancelled after it. `fill` uses up the key, so that a call is booked for later, and the next is refused.
  */
 function losesWhatWasChargedBeforeABlock(subject: Subject): void {
   const { factory } = subject.shape
@@ -274,7 +300,11 @@ function losesWhatWasChargedBeforeABlock(subject: Subject): void {
   })
 }
 
-/** A law: between two blocks, each of which clears the key, no span admits more than each policy promises. */
+/**
+ * A law about a penalty that blocks a key after some denials and then clears its units: between two blocks no span of time admits
+ * more than each policy promises, for drawn calls (`steps`) on a key under one policy or two. A Trace notes what was admitted, and its
+ * `check` throws if a span holds more. `isAlone` leaves the second policy (`other`) out.
+ */
 function admitsAtMostThePromise(subject: Subject): void {
   const { factory, model } = subject.shape
   const scenario = fc.constantFrom(...subject.shapes).chain((other) =>

@@ -39,8 +39,8 @@ export function permits(trial: Trial): void {
 }
 
 /**
- * A law: two semaphores share the permits of a key. A waiting ticket of the one with the narrow limit gets none while more are
- * held than that, and holds up all tickets behind it.
+ * A law: two semaphores share the permits of a key, `wide` with a larger limit than `narrow`. A ticket (a call, by number) that waits under
+ * the narrow limit gets no permit while as many are held as that, and holds up all tickets behind it.
  */
 function areNotPassedOnAboveALimit(trial: Trial): void {
   const limits = { narrow: fc.integer({ min: 1, max: 5 }), wider: fc.integer({ min: 1, max: 5 }) }
@@ -68,7 +68,10 @@ function areNotPassedOnAboveALimit(trial: Trial): void {
   )
 }
 
-/** A law: in a store of this process a permit is not lost by time, and goes to the next ticket when it is released. */
+/**
+ * A law: in a store of this process a permit is not lost by time, however long its lease. When it is released, it goes to the next
+ * waiting ticket (a call, by number), and its semaphore is told (`listen`).
+ */
 function stayWithTheirTicketsInThisProcess(trial: Trial): void {
   lawOfPermits(
     trial,
@@ -88,7 +91,10 @@ function stayWithTheirTicketsInThisProcess(trial: Trial): void {
   )
 }
 
-/** A law: a permit ends with the lease of its own semaphore, to the microsecond, unless it is renewed. */
+/**
+ * A law: a permit of a store elsewhere ends with the lease of its own semaphore, to the microsecond, unless it is renewed: another
+ * semaphore of the key can take it then. Leases are drawn, in milliseconds.
+ */
 function areFreeWhenTheirLeaseIsOver(trial: Trial): void {
   const leases = { lease: fc.integer({ min: 1000, max: HOUR_MS }), isRenewed: fc.boolean() }
   lawOfShared(trial, 'are free exactly when their own lease is over', leases, async (session, drawn) => {
@@ -133,7 +139,10 @@ function areRenewedBeforeAnyIsGranted(trial: Trial): void {
   )
 }
 
-/** A law: a waiting ticket whose semaphore has not polled for a second loses its place, and not a microsecond before. */
+/**
+ * A law: a waiting ticket (a call, by number) whose semaphore has not polled for a second loses its place in the queue, and not a
+ * microsecond before. Its process may have died. `passed` is a drawn part of that second, in microseconds.
+ */
 function passOverTicketsOfASilentSemaphore(trial: Trial): void {
   const silence = {
     passed: fc.integer({ min: 1, max: SECOND - 1 }),
@@ -160,7 +169,10 @@ function passOverTicketsOfASilentSemaphore(trial: Trial): void {
   )
 }
 
-/** A law: a permit that was granted to a ticket which never notices is free again after two seconds. */
+/**
+ * A law: a permit that was granted to a waiting ticket whose semaphore never notices (`silent`) is free again after two seconds, for the
+ * next ticket. `crowd` makes semaphores of one name that ask for permits of one key.
+ */
 function areFreeTwoSecondsAfterASilentTicketGotThem(trial: Trial): void {
   lawOfShared(trial, 'are free again two seconds after a silent ticket got one', {}, async (session) => {
     const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
@@ -178,7 +190,10 @@ function areFreeTwoSecondsAfterASilentTicketGotThem(trial: Trial): void {
   })
 }
 
-/** A law: a semaphore that polls for one of its waiting tickets keeps the places of all of them. */
+/**
+ * A law: a semaphore that polls for one of its waiting tickets (calls, by number) keeps the places of all of them in the queue. `crowd`
+ * makes semaphores of one name that ask for permits of one key.
+ */
 function waitForAllTicketsOfASemaphoreThatPolls(trial: Trial): void {
   lawOfShared(trial, 'wait for all tickets of a semaphore while it polls one', {}, async (session) => {
     const [holder, first, last] = crowd(session, 3) as [Asking, Asking, Asking]

@@ -18,7 +18,9 @@ export function promising(subject: Subject): void {
 }
 
 /**
- * A law: `bounds.most`, which an algorithm promises for a span, is what its model lets pass in the worst span of that length.
+ * A law: `bounds.most`, the most units that an algorithm says it lets pass in a span of time of a given length (`span`), is what its
+ * model, the contract written out naively, lets pass in the worst span of that length. Spans are tried that begin just before the
+ * end of a window or bucket. The length is drawn, in windows and a part of one, and `off` microseconds beside that.
  */
 function saysTheMostThatPassesInAnySpan(subject: Subject): void {
   const { factory, model } = subject.shape
@@ -61,7 +63,8 @@ function saysTheMostThatPassesInAnySpan(subject: Subject): void {
 }
 
 /**
- * A law: a key that asks for no more than its capacity within each `reach`, a time that the algorithm names, is never denied.
+ * A law: a key that asks for no more than its capacity within each `reach`, a time in microseconds that the algorithm names, is never
+ * denied. Each drawn step moves the clock; `asked` are the units of the calls that lie within the last reach.
  */
 function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
   const { factory } = subject.shape
@@ -96,8 +99,9 @@ function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
 }
 
 /**
- * A law: the two times that an algorithm names, `scale` and `reach`, differ by at most a window and a tick, and a key is full
- * again within its reach.
+ * A law about the two times, in microseconds, that an algorithm names: `scale`, the longest time in which calls affect each other,
+ * and `reach`, within which a key that is used up is full again. They differ by at most a window and a tick, the unit in which the
+ * algorithm counts time.
  */
 function namesAScaleThatIsAtMostAWindow(subject: Subject): void {
   const { factory } = subject.shape

@@ -31,7 +31,8 @@ interface Kept {
 /**
  * Declares the laws of records: a write replaces the record of its id or removes it, whichever the store was told last; a reader
  * who names the version that he knows gets what has changed since, one who names none or another gets all; a group has no more
- * than `most` records, once those that have ended were reported, also of writes at once. `kept` is what the store should hold. A store without records passes.
+ * than `most` records, once those that have ended were reported, also of writes at once. `kept` is what the store should hold. A store
+ * without records passes.
  */
 export function records(trial: Trial): void {
   areThoseThatWereWrittenLast(trial)
@@ -91,7 +92,10 @@ function areThoseThatWereWrittenLast(trial: Trial): void {
   })
 }
 
-/** A law: a reader who names a version that was written over since is told the latest text of each record. */
+/**
+ * A law: a reader of records (what operators have set for single keys) who names a version that was written over since is told the
+ * latest text of each record.
+ */
 function areToldWholeToOneWhoKnowsAnOldVersion(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'are told whole to one who knows a version that was written over', once, async (session) => {
@@ -109,7 +113,10 @@ function areToldWholeToOneWhoKnowsAnOldVersion(trial: Trial): void {
   })
 }
 
-/** A law: of writes at once, no more are kept than the group may have, and each kept one returns a version of its own. */
+/**
+ * A law: of writes of records (what operators have set for single keys) that come at once, no more are kept than one group may have, and
+ * each kept one returns a version of its own. A group is all records of one kind of a limiter.
+ */
 function areNoMoreThanTheMostOfAGroup(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(
@@ -131,7 +138,10 @@ function areNoMoreThanTheMostOfAGroup(trial: Trial): void {
   )
 }
 
-/** A law: a record with the longest key and the longest words comes back unchanged, whatever characters they have. */
+/**
+ * A law: a record (what an operator has set for one key) with the longest key, reason and name of the operator comes back unchanged,
+ * whatever characters they have.
+ */
 function haveRoomForTheLongestKey(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'have room for the longest key, whatever is in it', once, async (session) => {
@@ -149,7 +159,10 @@ function haveRoomForTheLongestKey(trial: Trial): void {
   })
 }
 
-/** A law: a record that a reader reports as applied has the instant of that report, and another has 0. */
+/**
+ * A law: a record (what an operator has set for one key) that a reader reports as applied, which means that it has decided a call, has
+ * the instant of that report; another record has 0.
+ */
 function sayWhenTheyLastApplied(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'say when they have last decided a call', once, async (session) => {
@@ -169,7 +182,10 @@ function sayWhenTheyLastApplied(trial: Trial): void {
   })
 }
 
-/** A law: a reader gets the changes since the version that he names, also a removal; all records if that version is none. */
+/**
+ * A law: a reader of records (what operators have set for single keys) gets the changes since the version that he names, also a removal;
+ * all records if no write has that version, or it is too old.
+ */
 function areAllReadFromATooOldVersion(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'are all read by one who knows too old a version', once, async (session) => {

@@ -32,8 +32,10 @@ export function releasing(subject: Subject): void {
 }
 
 /**
- * A law: after drawn calls and releases, no span has kept more units than the algorithm promises, under one list of limits or
- * under two.
+ * A law: after drawn calls (`steps`), some of which give units back, no span of time has kept more units than the algorithm promises:
+ * under one list of limits, or under two (tiers), as when two processes call the key with different limits. A Trace notes what was
+ * admitted and given back, and its `check` throws if a span holds more. `isLate` marks algorithms in which a release may free some of
+ * its units only later, so that all units are noted that were asked for.
  */
 function keepsItsPromiseForWhatWasKept(subject: Subject): void {
   const { factory, model, variant } = subject.shape
@@ -93,7 +95,10 @@ function keepsItsPromiseForWhatWasKept(subject: Subject): void {
   }
 }
 
-/** A law: a charge that is released at the instant at which it was made comes back whole, and no more. */
+/**
+ * A law: a charge that is released at the instant at which it was made comes back whole, and no more: the key (`caller`) then has at
+ * most as much left as a second key with the same past that was not charged (`untouched`).
+ */
 function givesAChargeBackWholeAtItsInstant(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
@@ -121,7 +126,10 @@ function givesAChargeBackWholeAtItsInstant(subject: Subject): void {
   )
 }
 
-/** A law: once all is free again, a release of any old charge gives nothing back. */
+/**
+ * A law: once a key is full again (`resetAt`), the release of any earlier charge gives nothing back, and leaves the key as a second
+ * one with the same past (`twin`).
+ */
 function givesNothingBackOnceTheKeyIsFullAgain(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -140,7 +148,10 @@ function givesNothingBackOnceTheKeyIsFullAgain(subject: Subject): void {
   )
 }
 
-/** A law: a key that is full again answers as a fresh one, and its old charges give nothing back. */
+/**
+ * A law: a key that is full again (`used`) answers drawn calls as one that was never used (`fresh`), whatever calls, refunds and limits
+ * (two tiers) it has seen before, and its old charges give nothing back.
+ */
 function decidesAFullKeyAsOneNeverUsed(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -177,7 +188,10 @@ function decidesAFullKeyAsOneNeverUsed(subject: Subject): void {
   )
 }
 
-/** A law: a charge from before a reset takes nothing from those that were made after it. */
+/**
+ * A law: the release of a charge from before a reset, which discards the state of a key, gives nothing back, so that it takes nothing
+ * from charges that came later. The key (`released`) then answers as a second one without that release (`twin`).
+ */
 function leavesChargesMadeAfterTheStateWasLost(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -205,7 +219,10 @@ function leavesChargesMadeAfterTheStateWasLost(subject: Subject): void {
   )
 }
 
-/** A law: releases of all other charges do not let a booked call pass sooner, nor one that comes after it. */
+/**
+ * A law: if two calls are booked for later on a key without units left, the release of all charges but the last booking lets neither
+ * that booking nor a call after it pass sooner than at its instant (`end`).
+ */
 function neverMovesABookingForward(subject: Subject): void {
   const { factory } = subject.shape
   law(

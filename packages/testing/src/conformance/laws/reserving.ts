@@ -129,8 +129,9 @@ class ReservingKeys {
   #entries = 0
 
   /**
-   * Makes two keys that get the same calls: one in the store under test, which keeps at most `max` reservations, and one in
-   * memory, which is what the first should be like.
+   * Makes three keys that get the same calls. Two reserve, and keep at most `max` reservations: one in the store under test (`#store`),
+   * and one in memory (`#memory`), whose answers are the right ones. The third (`#plain`), in the store under test, knows no
+   * reservations: it is charged what they cost, and gets back what their ends give back. A call costs at most `mostCost`.
    */
   constructor(
     private readonly session: Session,
@@ -156,8 +157,9 @@ class ReservingKeys {
   }
 
   /**
-   * Carries out one drawn act on both keys, after the time that it says has passed, and asserts that both answer alike. Drawn parts
-   * of the capacity become units, and drawn parts of a window microseconds; `pick` chooses among the reservations made so far.
+   * Carries out one drawn act on all keys, and asserts that they answer alike. Before it the clock moves: by the part `pass` of a
+   * window, or to `off` microseconds beside the next end of a reservation. `cost` and `real`, the cost to settle at, are parts of the
+   * capacity, `ttl` of a window, and `atEnd` of the cost. `pick` chooses among the reservations made so far.
    */
   async carryOut({ kind, pass, off, cost: part, real, atEnd, ttl, pick }: Deed): Promise<void> {
     const ends = this.#open.map(({ end }) => end)
@@ -205,7 +207,10 @@ class ReservingKeys {
     await this.expectEqual(cost)
   }
 
-  /** Moves the clock. On the way, each reservation that ends gives units back on the plain key, at the instant of its end. */
+  /**
+   * Moves the clock to `instant`. On the way, each open reservation that ends gives units back, as of its end: all but `atEnd`. The
+   * stores do that by themselves; on the plain key, which knows no reservations, it is done here.
+   */
   async passTo(instant: number): Promise<void> {
     for (const known of this.#open.toSorted((one, other) => one.end - other.end)) {
       if (known.end > instant) break
@@ -216,7 +221,10 @@ class ReservingKeys {
     this.session.now = instant
   }
 
-  /** The keys answer alike, the plain one as far as it knows. */
+  /**
+   * Asserts that all keys answer a peek alike: for one unit, for `cost` and for the whole capacity; and that the store says what
+   * is reserved (`held`) exactly if a reservation is open.
+   */
   async expectEqual(cost: number): Promise<void> {
     for (const asked of new Set([1, Math.max(1, cost), this.#capacity])) {
       const [store] = await this.#both((keyspace) => keyspace.decide('peek', this.#key, asked, 0))
@@ -224,7 +232,10 @@ class ReservingKeys {
     }
   }
 
-  /** A denied call is denied until the instant that it names if all reservations end unsettled, and allowed then. */
+  /**
+   * Asserts that a call for the whole capacity, if it is denied now, is still denied a microsecond before the instant that the denial
+   * names (`at`), and allowed at that instant, when meanwhile reservations end unsettled.
+   */
   async expectAllowedWhenNamed(): Promise<void> {
     const cost = this.#capacity
     const [asked] = await this.#both((keyspace) => keyspace.decide('try', this.#key, cost, 0))
@@ -294,7 +305,10 @@ class ReservingKeys {
       known.settled = { state, effect, until: isOpen ? known.end : this.session.now + KNOWN }
   }
 
-  /** Moves the end of an open reservation, never to an earlier instant. The plain key needs no change. */
+  /**
+   * Extends an open reservation on the two keys that reserve, and asserts that it now ends `ttl` from now, or at its former end if
+   * that is later. The plain key, which knows no reservations, needs no change.
+   */
   async #extend(known: Known, ttl: number, atEnd: number): Promise<void> {
     const { id, decidedAt, end } = known
     const most = Math.max(end, this.session.now + ttl)
@@ -318,7 +332,10 @@ class ReservingKeys {
     this.#lose()
   }
 
-  /** Its state is lost, and with it what it knew of reservations. Those of later are told by their instant. */
+  /**
+   * Notes that the state of the keys is lost, with all reservations in it, so that no store knows them any more. A microsecond
+   * passes, by which later reservations are told from them.
+   */
   #lose(): void {
     this.session.now++
     for (const known of this.#all) {
@@ -332,7 +349,10 @@ class ReservingKeys {
     if (this.#penalty?.then === 'fresh' && reason === 'limit' && blockedUntil > now) this.#lose()
   }
 
-  /** Charges all three keys in a way that can be undone, looks at them, and undoes it. */
+  /**
+   * Charges all three keys in a way that can be undone ('commit'), peeks at them, which must not matter, and undoes the charge: by
+   * cancelling its booking, or by releasing its units if it has none. Asserts that the keys answer alike.
+   */
   async #undo(cost: number): Promise<void> {
     const undo = async (keyspace: Keyspace): Promise<Answer> => {
       const answer = await keyspace.decide('commit', this.#key, cost, 0)
@@ -354,7 +374,7 @@ class ReservingKeys {
     return cost > 0 ? this.#plain.correct({ kind: 'charge', key: this.#key, cost }) : 0
   }
 
-  /** Changes a reservation on both keys, asserts that the effects are equal, and returns that. */
+  /** Settles or extends a reservation on the two keys that reserve, asserts that the effects are equal, and returns the effect. */
   async #change(change: ReservationChange) {
     const [store, memory] = await this.#reserving((reservations) => reservations.change(change))
     assert.deepEqual(store, memory)

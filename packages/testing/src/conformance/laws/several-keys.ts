@@ -44,8 +44,8 @@ export function severalKeys(subject: Subject): void {
 }
 
 /**
- * A law: a call on several keys is charged to all of them if each would let a unit pass, in whatever order they are named, and
- * otherwise to none.
+ * A law: a call on several keys is charged to all of them if each would let a unit pass, and otherwise to none, in whatever order they are
+ * named. Each key has the same past three times: one set is called as a whole, one in reverse order, and the `twins` one by one.
  */
 function chargesEveryKeyOrNone(subject: Subject): void {
   const { factory } = subject.shape
@@ -76,7 +76,10 @@ function chargesEveryKeyOrNone(subject: Subject): void {
   })
 }
 
-/** A law: a call on several keys is denied until the wait that it was told is over, and passes then. */
+/**
+ * A law: a call on several keys, which is charged to all of them or to none, is denied until the wait that its denial has named is over,
+ * and passes then. The keys have policies of drawn shapes (algorithms in a variant).
+ */
 function passesWhenTheWaitIsOver(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = several(subject)
@@ -97,7 +100,10 @@ function passesWhenTheWaitIsOver(subject: Subject): void {
   })
 }
 
-/** A law: a reservation on several keys reserves of each as calls by themselves would, or of none, and can be settled. */
+/**
+ * A law: a reservation on several keys reserves units (to be settled later) of each key, as reservations on each by itself would, or of
+ * none, and can be settled.
+ */
 function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -181,7 +187,10 @@ function leavesAKeyWhatItHad(subject: Subject): void {
   )
 }
 
-/** A law: calls at once on the same keys, half of them in reverse order, all end, and each is charged to all keys or to none. */
+/**
+ * A law: calls that come at once on the same several keys, half of them naming the keys in reverse order, do not wait for each other for
+ * ever: all end, and each is charged to all keys or to none.
+ */
 function endsWhereCallsCross(subject: Subject): void {
   const { factory } = subject.shape
   // A tenth of the runs, as each makes 16 calls on 16 keys.
@@ -204,7 +213,10 @@ function endsWhereCallsCross(subject: Subject): void {
   )
 }
 
-/** A law: `commit`, a charge that can be undone, answers as `consume` does, and undoing it leaves no trace. */
+/**
+ * A law: `commit`, the second step of a call on several keys, is a charge that can be undone. It answers as `consume` does, and undoing it
+ * leaves a key as a second one with the same past that was not charged.
+ */
 function answersAChargeThatCanBeUndone(subject: Subject): void {
   const { factory } = subject.shape
   const committed = fc
@@ -232,7 +244,10 @@ function answersAChargeThatCanBeUndone(subject: Subject): void {
   )
 }
 
-/** A law: a `commit` after which something else was charged is not undone; its units are released. */
+/**
+ * A law: a `commit`, the second step of a call on several keys, after which something else was charged cannot be undone as if it had
+ * never been: its units are released, which a second key with the same past (`twin`) does directly.
+ */
 function releasesAChargeThatIsNotTheLatest(subject: Subject): void {
   const { factory } = subject.shape
   law(
@@ -272,9 +287,10 @@ interface Terms {
 }
 
 /**
- * Declares a law of wholes whose parts have limiters on drawn terms. Each is compared with a twin, a key of the same past: the
- * whole passes if every enforced part would by itself. Then each twin consumes, and otherwise it tries, which counts a refusal and
- * charges nothing.
+ * Declares a law of calls on several keys (`whole`) under limiters with drawn `terms`: a penalty, or shadow mode (`enforce: false`),
+ * which denies nothing. Each key has a twin, a key with the same past that is called by itself. A whole call passes if every
+ * enforced part would by itself; then each twin consumes. Otherwise each twin tries, which counts a refusal and charges nothing.
+ * After each call, a key and its twin must answer alike.
  */
 function withTerms(subject: Subject, name: string, terms: fc.Arbitrary<Terms>): void {
   const drawn = fc
@@ -312,7 +328,10 @@ function seldomTried(subject: Subject): Subject {
 /** The most keys of a call in these laws. */
 const MOST_KEYS = 4
 
-/** Draws a past of a key of this shape, and one to three further keys of any shape, each after `used` calls. */
+/**
+ * Draws what a law about a call on several keys needs: the past of a first key, whose policy has the shape (an algorithm in one of its
+ * variants) under test; the policies of one to three further keys, of any shape (`more`); and how many calls these have had (`used`).
+ */
 function several(subject: Subject, kinds?: TrafficOptions['kinds']) {
   const others = fc.constantFrom(...subject.shapes).chain((shape) =>
     options(shape).map((own) => ({
@@ -333,7 +352,10 @@ function several(subject: Subject, kinds?: TrafficOptions['kinds']) {
 const DENIED_A_RUN = 125
 const AT_ONCE = 25
 
-/** One call on all keys: each is charged one unit under its first list of policies, or none is. Returns the decision. */
+/**
+ * Makes one call on all keys: each is charged one unit under its first list of policies, or none is. `terms` are further options of
+ * the limiter of each key, such as a penalty (blocking a key after too many denials). Returns the decision about the whole call.
+ */
 function decide(
   session: Session,
   keys: readonly Caller[],
@@ -350,7 +372,10 @@ function decide(
   )
 }
 
-/** A penalty as the option of a limiter has it, whose durations are texts: small numbers would be warned of. */
+/**
+ * Returns a penalty, whose durations are in microseconds, as the option of a limiter, with durations as texts of milliseconds: as plain
+ * numbers, small ones would be warned of.
+ */
 function inMs({ block, maxBlock, forgetAfter, ...others }: Penalty): PenaltyOptions {
   return {
     ...others,

@@ -17,7 +17,10 @@ export function waiting(subject: Subject): void {
   isFullAgainExactlyAtResetAt(subject)
 }
 
-/** A law: a cost is denied until the instant `at` that the denial has named, and passes exactly then. */
+/**
+ * A law: on a key that is used up, a drawn cost (`asked`) is denied until the instant `at` that the denial has named, a microsecond
+ * before it too, and passes exactly then.
+ */
 function deniesUntilTheWaitIsOver(subject: Subject): void {
   const costed = callsAndCost(subject)
   const { lawOfKey } = lawsAfter(subject, costed)
@@ -40,7 +43,10 @@ function deniesUntilTheWaitIsOver(subject: Subject): void {
   )
 }
 
-/** A law: the instant at which a cost will pass stays the same as time goes on, if nothing is charged. */
+/**
+ * A law: the instant (`at`) at which a drawn cost (`asked`) will pass stays the same as time goes on, if nothing is charged. It is
+ * asked for at several parts of the wait.
+ */
 function doesNotMoveTheRetryInstant(subject: Subject): void {
   const costed = callsAndCost(subject)
   const { lawOfKey } = lawsAfter(subject, costed)
@@ -59,7 +65,10 @@ function doesNotMoveTheRetryInstant(subject: Subject): void {
   )
 }
 
-/** A law: a cost that fits at one instant fits at each later one, and no fewer units remain then. */
+/**
+ * A law: a drawn cost (`asked`) that fits at one instant fits at each later one, and no fewer units remain then. The clock moves by a
+ * tenth of a window 24 times.
+ */
 function allowsLaterWhatItAllowsNow(subject: Subject): void {
   const costed = callsAndCost(subject)
   const { lawOfKey } = lawsAfter(subject, costed)
@@ -123,7 +132,10 @@ function isFullAgainExactlyAtResetAt(subject: Subject): void {
   })
 }
 
-/** Draws the calls that a key has had, and how large a cost is asked for. */
+/**
+ * Draws what a law about waits needs: the calls that a key has had, and how large a cost is asked for: `cost` returns the drawn part of
+ * the most, at least 1 and no more than the store takes in one call.
+ */
 function callsAndCost(subject: Subject) {
   return fc.tuple(afterCalls(subject), fc.double({ min: 0, max: 1, noNaN: true })).map(([before, share]) => ({
     ...before,

@@ -8,7 +8,10 @@ export type Every = 'day' | 'week' | 'month' | 'quarter' | 'year'
 const DAY = 86_400_000
 const FORMATS = new Map<string, Intl.DateTimeFormat>()
 
-/** How far the clocks of a zone are ahead of UTC at an instant. */
+/**
+ * Returns how many milliseconds the clocks of a time zone are ahead of UTC at an instant, in milliseconds too. `Intl` says what date and
+ * time the clocks show; that as milliseconds of UTC (`wall`), less the instant in whole seconds, is the answer.
+ */
 export function offsetOf(zone: string, instant: number): number {
   if (zone === 'UTC') return 0
   let format = FORMATS.get(zone)
@@ -53,7 +56,10 @@ function midnightOf(year: number, month: number, day: number): number {
 const MONTHS: Readonly<Record<string, number>> = { month: 1, quarter: 3, year: 12 }
 const MEAN_DAYS = { day: 1, week: 7, month: 30.436_875, quarter: 91.310_625, year: 365.2425 }
 
-/** The local time of an anchor and `i` whole periods, as the milliseconds of UTC with the same date and time. */
+/**
+ * Returns the local time `i` whole periods (such as months) after the anchor, a local date, as the milliseconds of UTC that have the
+ * same date and time. A day that the month does not have becomes the month's last.
+ */
 function localOf(every: Every, anchor: string, i: number): number {
   const at = new Date(`${anchor}${anchor.includes('T') ? '' : 'T00:00'}Z`)
   const months = MONTHS[every]
@@ -64,7 +70,10 @@ function localOf(every: Every, anchor: string, i: number): number {
   return midnightOf(year, month, Math.min(at.getUTCDate(), days)) + timeOfDay
 }
 
-/** All boundaries from the instant `from` to `to`, in order. Equal ones are one. */
+/**
+ * Returns all boundaries between periods of a calendar from the instant `from` to `to`, in milliseconds, in order. The search begins three
+ * periods before the one that the mean length of a period suggests. Boundaries that a skip of the clocks makes equal count as one.
+ */
 export function boundariesIn(
   every: Every,
   zone: string,
@@ -81,7 +90,10 @@ export function boundariesIn(
   return [...found]
 }
 
-/** The two boundaries at or before an instant and the two after it. Equal ones are one. */
+/**
+ * Returns the two boundaries between periods of a calendar at or before an instant and the two after it, in milliseconds, out of the 13
+ * around the one that the mean length of a period suggests (`near`). Equal ones count as one.
+ */
 export function boundariesAround(
   every: Every,
   zone: string,

@@ -95,7 +95,10 @@ function windowBehind(before: Window, rule: Rule, instant: bigint): Window {
 /** The windows that were found by the calendar, the newest last. */
 const WINDOWS = new Map<string, Window[]>()
 
-/** The window of the calendar in which an instant lies; all in microseconds. */
+/**
+ * Returns the window (period) of a policy's calendar in which an instant lies; all in microseconds. The latest 500 windows of a calendar
+ * are remembered, as to find their boundaries takes long.
+ */
 function windowAt({ options }: Rule, instant: bigint): Window {
   const { every, timeZone = 'UTC', anchor = '2024-01-01' } = options as Options & Record<string, string>
   const id = `${every} ${timeZone} ${anchor}`

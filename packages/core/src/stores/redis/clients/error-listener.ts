@@ -41,7 +41,9 @@ export function listenForErrors(
 
 /**
  * Begins to watch a client: keeps its latest error until it is connected again, and settles the promises of those who wait for
- * either. The client is connected when it says that it is ready, and with `ask` once the server has answered that command.
+ * either (`connect`). The client is connected when it says that it is ready, and with `ask` once the server has answered that
+ * command. `trouble` returns why the client is not connected. Each user of the client joins the watch, which ends when all have
+ * left it by the function that `join` returns.
  */
 function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
   let users = 0

@@ -93,8 +93,8 @@ const REDIS = {
 } satisfies option.DeclarationOf<RedisOptions>
 
 /**
- * Returns the given options, once it has checkedOptions their names, and that they name exactly one place where Redis is: `url`, `path`,
- * `cluster`, `sentinels`, or a host or port. Their values are checkedOptions later. An object of a class that has `on` is no options but a
+ * Returns the given options, once it has checked their names, and that they name exactly one place where Redis is: `url`, `path`,
+ * `cluster`, `sentinels`, or a host or port. Their values are checked later. An object of a class that has `on` is no options but a
  * client of an unknown kind.
  * @throws {PolicyError} INVALID_OPTION for such a client, for several places or none, and for an unknown option.
  */

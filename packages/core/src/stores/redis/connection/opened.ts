@@ -31,7 +31,10 @@ export function every(ms: number, look: () => boolean): NodeJS.Timeout {
   return timer.unref()
 }
 
-/** Has `tend` called with each duplicate that is made of a client from now on. */
+/**
+ * Has `tend` called with each duplicate (a further connection with the same options) that is made of a client from now on: replaces its
+ * method `duplicate` by one that does so.
+ */
 export function onDuplicate<C extends { duplicate(...options: object[]): C }>(
   client: C,
   tend: (made: C) => void,

@@ -224,9 +224,11 @@ function listsOf(
 }
 
 /**
- * Returns the words `@{...}` of a script that stand for all of its policies together. `end` is the byte at which the fixed part
- * of the state ends; behind it grow rings, the entries of sliding logs. `version` is the byte of the random number in the state
- * by which a booking sees whether the state was changed after it.
+ * Returns the words of a script that stand for all of its policies together: by the name of each `@{name}` in lua/ the Lua text that
+ * replaces it, such as a list of variables, a format of `struct` (`d` is a number of 8 bytes), a condition or a count of bytes. `end`
+ * is the byte at which the fixed part of a key's state ends; behind it grow rings, the entries of sliding logs, and the list of
+ * reservations, if `listCells` names its variables. `version` is the byte of the random number by which a booking sees whether the
+ * state was changed after it. Plain calls bring only two numbers and those of the policies, and are known by that length.
  */
 function wordsOfList(
   all: readonly ScriptPolicy[],

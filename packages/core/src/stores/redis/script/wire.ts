@@ -252,7 +252,11 @@ export class NumberReader {
     return isFull ? { ...known, reason: 'reservations', at: Math.max(answer.at, nextEnd) } : known
   }
 
-  /** Reads the fields of a long answer behind its flags and `now`. With several policies `parts` has three numbers for each. */
+  /**
+   * Reads the rest of an answer whose flags and time (`now`) were read. A long answer is one that is not simply allowed: it says why
+   * and until when (`at`). `binding` is the place of the policy that decides; with several policies, `parts` has three numbers for
+   * each: the earliest instant, the units that remain, and the instant at which it is full again. `used` are the units counted.
+   */
   #long(policies: number, now: number): Answer {
     const at = this.next()
     const reason = REASONS[this.next()]
