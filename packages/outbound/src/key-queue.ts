@@ -164,8 +164,15 @@ export class KeyQueue {
       const isPausedHereAlone = !holder
       if (isPausedHereAlone && this.pause)
         await waitOutPause(this.pause, key, () => booking.options(this.stored))
-      const options = booking.options(this.stored)
-      const decision = await this.#takeTurn(key, booking, options)
+      let options = booking.options(this.stored)
+      let decision = await this.#takeTurn(key, booking, options)
+      // The store may not have heard of the pause, or have lost it. A turn within the pause has passed at its end: another is taken.
+      while (decision?.allowed !== false && this.pausedMs > 0) {
+        if (decision) giveBack(decision)
+        await waitOutPause(this.pause!, key, () => booking.options(this.stored))
+        options = booking.options(this.stored)
+        decision = await this.#takeTurn(key, booking, options)
+      }
       if (decision?.allowed === false) {
         const denial = new RateLimitExceededError(key, decision.reason, decision)
         // A call without a deadline is booked again, but not before a turn may be free.
@@ -176,13 +183,6 @@ export class KeyQueue {
         throw denial
       }
       if (decision && booking.settle) holdUntilEnd(decision, booking.settle, booking.cost)
-      // The store may not have heard of the pause, or have lost it.
-      if (this.pause && this.pausedMs > 0) {
-        await waitOutPause(this.pause, key, () => booking.options(this.stored)).catch((error: unknown) => {
-          if (decision) giveBack(decision)
-          throw error
-        })
-      }
       this.#grant(booking, decision, permits)
     } catch (error) {
       releaseUnused(permits)

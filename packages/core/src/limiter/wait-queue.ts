@@ -21,7 +21,7 @@ const CLOSING_MS = 30
 export class WaitQueue {
   readonly #clock = new StoreClock()
   readonly #turns: Turns
-  /** By key, the place that was booked last, until its call has passed or left. */
+  /** By key, the place that was booked last of those whose calls still wait. */
   readonly #latest = new Map<string, InOrder>()
   /** Calls, and bookings that are given back, which have not ended. */
   #unsettled = 0
@@ -154,8 +154,8 @@ export class WaitQueue {
       const isNow = set.exempt || (wait <= 0 && !before && !this.#turns.isLate(received))
       if (isDenied(answer) || !set.enforce || isNow)
         return { answer, waited: received - start, late: 0, storeTime: storeTime }
-      const place = new InOrder(answer)
-      this.#latest.set(key, place)
+      const place = new InOrder(answer.at, before)
+      if (!answer.degraded) this.#latest.set(key, place)
       try {
         const state = await this.#waitForTurn(set, answer, turnAt, before, signal)
         if (state === 'stands') {
@@ -167,8 +167,7 @@ export class WaitQueue {
         await undo(answer)
         throw error
       } finally {
-        if (this.#latest.get(key) === place) this.#latest.delete(key)
-        place.pass()
+        this.#end(key, place)
       }
       sent = this.store.now()
       left = Math.max(0, maxWait - (sent - start))
@@ -249,6 +248,14 @@ export class WaitQueue {
     return latest && !degraded && latest.at <= at ? latest : undefined
   }
 
+  /** Ends the wait at a place, whose call has had its turn, has left or books again. Places behind it wait for the one before it. */
+  #end(key: string, place: InOrder): void {
+    const before = place.end()
+    if (this.#latest.get(key) !== place) return
+    if (before) this.#latest.set(key, before)
+    else this.#latest.delete(key)
+  }
+
   /**
    * Calls `begin`, and returns a promise that `begin` settles, unless the call is given up before: `signal` aborts, or the queue or
    * the store closes. Then the promise rejects, and the function that `begin` has returned, if any, is called to undo what it began.
@@ -292,19 +299,29 @@ export class WaitQueue {
 
 /** A place in the order of its key. */
 class InOrder {
-  /** The instant on the store's clock; NaN if another clock decided. */
-  readonly at: number
+  /** Resolves once this call, and each before it, has had its turn, has left or books again. */
   readonly passed: Promise<void>
-  pass = (): void => {}
+  #pass!: (after?: Promise<void>) => void
+  #isOver = false
+  #before: InOrder | undefined
 
-  /**
-   * Makes the place of a call among the calls of its key, of the answer that booked its turn (the instant `at`). The next call of
-   * the key waits for the promise `passed`, which `pass` resolves once this call has had its turn, has left or books again. A turn
-   * that the failure mode decided (`degraded`) is an instant of another clock: `at` is NaN then, which compares as false.
-   */
-  constructor({ at, degraded }: Answer) {
-    this.at = degraded ? NaN : at
-    this.passed = new Promise((resolve) => (this.pass = resolve))
+  /** Makes the place of a call whose turn is the instant `at` of the store's clock, behind the place `before`, if any. */
+  constructor(
+    readonly at: number,
+    before: InOrder | undefined,
+  ) {
+    this.#before = before
+    this.passed = new Promise((resolve) => (this.#pass = resolve))
+  }
+
+  /** Ends it. Returns the nearest place before it whose call still waits, as this call may have left; undefined without one. */
+  end(): InOrder | undefined {
+    let before = this.#before
+    while (before && before.#isOver) before = before.#before
+    this.#before = before
+    this.#isOver = true
+    this.#pass(before?.passed)
+    return before
   }
 }
 

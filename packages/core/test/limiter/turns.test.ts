@@ -139,4 +139,50 @@ describe('over a store elsewhere', () => {
     await idle(1)
     expect(served).toBe('abc')
   })
+
+  describe('serves a call after one before it whose place is being confirmed, though one in between', () => {
+    /** Has b wait for its confirmation when the turn of c comes. `beside` is done before c is called, and `later` after that. */
+    const order = async (beside: () => unknown, later?: () => unknown): Promise<string> => {
+      await call('a', 300)
+      void call('b', 260)
+      await beside()
+      await idle(100)
+      void call('c', 1)
+      await idle(100)
+      await later?.()
+      store.holdReplies()
+      await idle(80)
+      store.recover()
+      await idle(1)
+      return served
+    }
+
+    it.each(['before', 'after'] as const)('has hung up, %s the call', async (when) => {
+      const caller = new AbortController()
+      let leaving: Promise<unknown>
+      const leave = async (): Promise<void> => {
+        caller.abort('left')
+        await expect(leaving).rejects.toBe('left')
+      }
+      const beside = (): unknown => {
+        leaving = limiter.acquire('k', { signal: caller.signal })
+        leaving.catch(() => {})
+        return when === 'before' ? idle(1).then(leave) : undefined
+      }
+      expect(await order(beside, when === 'after' ? leave : undefined)).toBe('abc')
+    })
+
+    it('was decided by the failure mode', async () => {
+      const degraded = async (): Promise<void> => {
+        store.fail('STORE_OOM')
+        await call('x', 300)
+        void call('y', 290)
+        await idle(1)
+        store.recover()
+      }
+      expect(await order(degraded)).toBe('axbc')
+      await idle(100)
+      expect(served).toBe('axbcy')
+    })
+  })
 })

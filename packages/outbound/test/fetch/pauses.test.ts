@@ -1,5 +1,5 @@
-import { createSemaphore, gcra, slidingLog } from '@sluice/core'
-import type { OutboundOptions } from '../../src/index.js'
+import { createLimiter, createSemaphore, gcra, memoryStore, slidingLog } from '@sluice/core'
+import { limitFetch, type OutboundOptions } from '../../src/index.js'
 import {
   evenly,
   generous,
@@ -57,6 +57,31 @@ describe('a pause', () => {
     outcome(fetch(URL_))
     await pass(4000)
     expect(at()).toEqual([0, 3000, 3000])
+  })
+
+  it('is followed by spaced turns where the store has lost it', async () => {
+    const policies = [gcra({ limit: 10, window: '1s', burst: 1 })]
+    const store = memoryStore()
+    const limiters = ['one', 'other'].map(() => createLimiter({ name: 'test', policies, store }))
+    const begun = performance.now()
+    const at: number[] = []
+    const fetches = limiters.map((limiter) => {
+      let asked = 0
+      return limitFetch(
+        async () => {
+          at.push(Math.round(performance.now() - begun))
+          return asked++ === 0 ? refusal({ 'retry-after': '1' }) : new Response('ok')
+        },
+        { limiter },
+      )
+    })
+    for (const fetch of fetches) outcome(fetch(URL_))
+    await pass(150)
+    await limiters[0]!.reset('https://api.example')
+    for (const fetch of fetches) outcome(fetch(URL_))
+    await pass(2000)
+    expect(at).toHaveLength(6)
+    expect(Math.min(...at.slice(1).map((each, i) => each - at[i]!))).toBe(100)
   })
 
   it('takes no units of a call that cannot outlast it there', async () => {
