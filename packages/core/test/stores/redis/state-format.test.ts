@@ -33,7 +33,7 @@ it('has the layout that belongs to its format', async () => {
 })
 
 /** The scripts of limiters that do not reserve, as they were before others could; but for the format of the state. */
-const SCRIPTS = 'c7f03e506ce491178264c2c4ac59e40d1685825954534274a8ad036d91cdd494'
+const SCRIPTS = 'a46a43d4facc368154fe26e7073eb733223fb073756f034f4a9fbc3968c1c303'
 
 it('leaves the scripts of limiters that do not reserve as they are, to the byte', () => {
   const hash = createHash('sha256')
