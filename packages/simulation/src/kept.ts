@@ -17,5 +17,6 @@ export const KEPT: Readonly<Record<number, string>> = {
     'a twin took a state for gone that peeks leave, and that counts again once a clock that was set back has come near',
   900012: 'a law took a part of a whole for counted that another node, which was down, had not decided',
   900124: 'permits failed with an error of the script where another program had written and memory was full',
-  910029: 'a turn came before another of the same instant that was booked first, as a call between them had hung up',
+  910029:
+    'a turn came before another of the same instant that was booked first, as a call between them had hung up',
 }
