@@ -439,12 +439,17 @@ export const CONDUCT: readonly Law[] = [
       for (const member of members) {
         const refused = new Map<string, number[]>()
         const own = records.filter(
-          (each) =>
-            each.member === member &&
-            each.told?.degraded &&
-            ['consume', 'settle', 'acquire'].includes(each.call.does),
+          ({ member: its, told, call }) =>
+            its === member &&
+            told &&
+            (!told.degraded || ['consume', 'settle', 'acquire'].includes(call.does)),
         )
         for (const { call, told, settledAt } of own.toSorted((a, b) => a.settledAt! - b.settledAt!)) {
+          if (!told!.degraded) {
+            // A block is forgotten as soon as the server decides a call of its key as not blocked.
+            if (told!.reason !== 'blocked') refused.delete(call.key)
+            continue
+          }
           const before = refused.get(call.key) ?? []
           const last = before.at(-1)!
           count(1)

@@ -19,4 +19,6 @@ export const KEPT: Readonly<Record<number, string>> = {
   900124: 'permits failed with an error of the script where another program had written and memory was full',
   910029:
     'a turn came before another of the same instant that was booked first, as a call between them had hung up',
+  930002:
+    'a law expected a block that a process had forgotten, as the server had decided a call of the key as not blocked',
 }
