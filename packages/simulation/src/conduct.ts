@@ -390,7 +390,7 @@ export const CONDUCT: readonly Law[] = [
               each.startedAt <= startedAt &&
               each.call.id < call.id &&
               each.settledAt! > startedAt &&
-              newest.some((denial) => covers(denial, each)),
+              newest.some((denial) => denial.settledAt! < each.startedAt && covers(denial, each)),
           )
           count(1)
           const same = newest.find((each) => each.call.cost === call.cost)

@@ -21,4 +21,6 @@ export const KEPT: Readonly<Record<number, string>> = {
     'a turn came before another of the same instant that was booked first, as a call between them had hung up',
   930002:
     'a law expected a block that a process had forgotten, as the server had decided a call of the key as not blocked',
+  930010: 'a cost was told a shorter wait from memory than a smaller one that had been told later',
+  930067: 'a law counted a call among those that ask though denied, which began before the denial was known',
 }

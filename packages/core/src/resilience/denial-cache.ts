@@ -54,7 +54,7 @@ export class DenialCache {
       if (now >= denial.until || !haveEqualNumbers(denial.policies, policies)) continue
       if (cost === denial.cost) return answerAt(now, denial)
       if (cost > denial.cost || (cost > denial.answer.remaining && now < denial.scarceUntil)) isDenied = true
-      if (cost < denial.cost && !(larger && larger.endsAt <= denial.endsAt)) larger = denial
+      if (cost < denial.boundsBelow && !(larger && larger.endsAt <= denial.endsAt)) larger = denial
       newest ??= denial
       costs++
     }
@@ -96,7 +96,8 @@ export class DenialCache {
     if (receivedAt >= until || call.number <= (this.#corrected.get(key) ?? 0)) return
     const scarceUntil = validUntil(answer.nextUnitAt ?? answer.now)
     const endsAt = receivedAt + answer.at - answer.now
-    const denial = { policies, cost, until, scarceUntil, receivedAt, endsAt, answer, asking: 0 }
+    const boundsBelow = cost
+    const denial = { policies, cost, boundsBelow, until, scarceUntil, receivedAt, endsAt, answer, asking: 0 }
     this.#denials.set(key, withEarlier(denial, this.#denials.get(key) ?? []), receivedAt)
   }
 
@@ -119,6 +120,8 @@ export interface BegunCall {
 interface RememberedDenial {
   readonly policies: readonly Policy[]
   readonly cost: number
+  /** Costs below this one have to wait no longer than it: its own, or a smaller one that was later told to wait longer. */
+  boundsBelow: number
   /** The cost and all larger ones are denied before this instant, counted from when the call was sent. */
   readonly until: number
   /** Costs above what remained are denied before this instant, which is no later than `until`. */
@@ -152,6 +155,7 @@ function withEarlier(
     if (receivedAt >= other.until) return false
     if (!haveEqualNumbers(other.policies, policies)) return true
     denial.asking = Math.max(denial.asking, other.asking - 1)
+    if (cost < other.boundsBelow && other.endsAt < denial.endsAt) other.boundsBelow = cost
     return other.cost !== cost && otherCosts-- > 0
   })
   return [denial, ...valid.slice(0, MOST_PER_KEY - 1)]

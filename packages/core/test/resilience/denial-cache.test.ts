@@ -57,6 +57,29 @@ it('a cached denial of reserved units says when the next of them come back, also
   expect(get(2)).toMatchObject(held)
 })
 
+it('a cached denial tells no cost to wait for less than a smaller one that was told later', () => {
+  const cache = new DenialCache({ maxAge: 1_000_000, maxKeys: 1 }, { now: clock.now })
+  const now = clock.now()
+  const policies = [slidingLog({ limit: 20, window: '10s' })]
+  const full = { resetAt: now + 9_000_000, parts: undefined, booking: undefined }
+  const deny = (cost: number, at: number): void =>
+    cache.record(policies, 'k', cost, cache.begin(), {
+      ...full,
+      now,
+      at,
+      reason: 'limit',
+      binding: 0,
+      remaining: 0,
+    })
+  deny(12, now + 1_000_000)
+  deny(3, now + 2_000_000) // as another process was allowed some meanwhile
+  deny(2, now + 1_000_000)
+  deny(1, now + 1_000_000)
+  expect([2, 3, 7].map((cost) => cache.get(policies, 'k', cost)!.at - now)).toEqual([
+    1_000_000, 2_000_000, 9_000_000,
+  ])
+})
+
 describe('a cached denial', () => {
   it('denies the next call from memory, at once', async () => {
     await exhaust()
