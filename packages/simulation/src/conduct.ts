@@ -14,6 +14,8 @@ import {
   REASONS,
 } from './under-faults.js'
 
+/** The deadline of semaphores in milliseconds, the default. */
+const SEMAPHORE_MS = 50
 /** Calls that probe find the store within this time once it is back. */
 const PROBED_US = 500_000
 /** Once the store answers, a booking is made again within this time: the circuit has closed, and the longest pause is over. */
@@ -46,8 +48,12 @@ export const CONDUCT: readonly Law[] = [
     source: 'What each failure looks like',
     *breaches({ plan, faults, records }, count) {
       // Where single messages are as slow as deadlines are long, they explain each timeout. A semaphore asks no longer than it may wait.
-      const isSlow = ({ does, maxWait }: Call): boolean =>
-        plan.delay[1] * 40 > 1000 * Math.min(plan.deadline, (does === 'permit' && maxWait) || Infinity)
+      const isSlow = (call: Call): boolean => {
+        const takesPermit = call.does === 'permit' || (call.does === 'several' && hasPermit(call))
+        const wait = (call.does === 'permit' && call.maxWait) || Infinity
+        const deadline = Math.min(plan.deadline, wait, takesPermit ? SEMAPHORE_MS : Infinity)
+        return plan.delay[1] * 40 > 1000 * deadline
+      }
       for (const { call, member, startedAt, settledAt, told, error } of records) {
         if (settledAt === undefined) continue
         count(1)

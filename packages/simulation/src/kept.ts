@@ -23,4 +23,6 @@ export const KEPT: Readonly<Record<number, string>> = {
     'a law expected a block that a process had forgotten, as the server had decided a call of the key as not blocked',
   930010: 'a cost was told a shorter wait from memory than a smaller one that had been told later',
   930067: 'a law counted a call among those that ask though denied, which began before the denial was known',
+  930131:
+    'a law expected no timeout of a permit over a network as slow as the deadline of semaphores, which is the default',
 }
