@@ -25,4 +25,6 @@ export const KEPT: Readonly<Record<number, string>> = {
   930067: 'a law counted a call among those that ask though denied, which began before the denial was known',
   930131:
     'a law expected no timeout of a permit over a network as slow as the deadline of semaphores, which is the default',
+  930110:
+    'a law expected a free permit within a time of grace, which the first call after the clock was set back again cuts short',
 }

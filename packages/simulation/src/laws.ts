@@ -189,7 +189,13 @@ export const LAWS: readonly Law[] = [
               keys[0]!.endsWith(`:semaphore:${call.key}`) &&
               (deliveredAt - sentAt > plan.deadline * 1000 || isLostBy(number, server)),
           )
-        if (isClockSetBack({ faults }) && isOrphaned && call.id < HOUR_LATE_HOLD) continue
+        // The time of grace that one that was set back has begun is cut short by the next call, from when it lasts once more.
+        const setBackAt = Math.max(...faults.map((fault) => (movedBy(fault) < 0 ? fault.at : 0)))
+        const isGrace = !server.executions.some(
+          ({ keys, at }) =>
+            keys[0]!.endsWith(`:semaphore:${call.key}`) && at > setBackAt && at < late[0]!.startedAt,
+        )
+        if (isClockSetBack({ faults }) && (isOrphaned || isGrace) && call.id < HOUR_LATE_HOLD) continue
         count(1)
         if (!granted.has(call.id)) yield `call ${call.id} got no permit of ${call.key}: ${error ?? 'denied'}`
       }
