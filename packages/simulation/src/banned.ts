@@ -80,12 +80,13 @@ function isEnded(block: Record, asked: Record, { records, server, faults }: Hist
     isClockMoved({ faults }) ||
     before !== asked.execution!.life ||
     records.some(
-      ({ call, startedAt, settledAt = Infinity }) =>
+      ({ call, startedAt, settledAt = Infinity, error }) =>
         call.key === block.call.key &&
         (call.does === 'reset' || call.does === 'block') &&
         call !== block.call &&
         startedAt <= asked.settledAt! &&
-        settledAt >= block.startedAt,
+        // One that failed may be carried out later.
+        (error !== undefined || settledAt >= block.startedAt),
     )
   )
 }

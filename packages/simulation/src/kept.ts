@@ -27,4 +27,7 @@ export const KEPT: Readonly<Record<number, string>> = {
     'a law expected no timeout of a permit over a network as slow as the deadline of semaphores, which is the default',
   930110:
     'a law expected a free permit within a time of grace, which the first call after the clock was set back again cuts short',
+  169894960:
+    'a law took charges of two months for those of one, where a turn in the next was given back and the clock set back',
+  169894990: 'a law took a block for one that denies, which a reset that had failed ended later',
 }

@@ -566,13 +566,15 @@ function* statesOf(
   const windows = plan.policies.filter((each) => !isOfCalendar(each)).map(({ options }) => options.window)
   const longest = isCalendar ? 2 * spec.options.window : Math.max(...windows)
   const rule = ruleOf(spec.shape.model, spec.options)
+  // A turn that was booked ahead may have begun the next window of a calendar, and was given back since.
+  const ahead = Math.max(0, ...plan.items.map((item) => (item.kind === 'call' ? item.maxWait * 1000 : 0)))
   /** Whether a state that was charged last at an instant may be gone, as the clock stood higher than it does. */
   const mayBeGone = (lastAt: number, highest: number, clock: number): boolean =>
     clock < highest &&
     (highest - (isCalendar ? clock : Math.min(lastAt, clock)) >= longest * 1000 ||
       (isCalendar &&
-        highest > lastAt &&
-        rule.model.bound(rule, BigInt(lastAt), BigInt(highest)) > rule.limit))
+        highest + ahead > lastAt &&
+        rule.model.bound(rule, BigInt(lastAt), BigInt(highest + ahead)) > rule.limit))
   const losses = [...server.losses]
   let state: Charge[] = []
   let [highest, seen] = [0, 0]
