@@ -67,7 +67,7 @@ const CALLS = [
   {
     name: 'limitFetch',
     call: () => limitedFetch('https://api.test'),
-    most: { files: 26, functions: 90, entries: 105, crossings: 75, returns: 50 },
+    most: { files: 26, functions: 91, entries: 107, crossings: 75, returns: 50 },
   },
 ]
 
