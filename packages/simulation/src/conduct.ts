@@ -16,6 +16,8 @@ import {
 
 /** The deadline of semaphores in milliseconds, the default. */
 const SEMAPHORE_MS = 50
+/** Calls of a process that are in flight at once, at most. */
+const IN_FLIGHT = 1000
 /** Calls that probe find the store within this time once it is back. */
 const PROBED_US = 500_000
 /** Once the store answers, a booking is made again within this time: the circuit has closed, and the longest pause is over. */
@@ -47,21 +49,30 @@ export const CONDUCT: readonly Law[] = [
     name: 'a call that no fault touches is decided by the store, and one in a failure is degraded for the reason that its row names',
     source: 'What each failure looks like',
     *breaches({ plan, faults, records }, count) {
-      // Where single messages are as slow as deadlines are long, they explain each timeout. A semaphore asks no longer than it may wait.
-      const isSlow = (call: Call): boolean => {
+      // Where a message may be as slow as deadlines are long, it explains each timeout, and for calls that wait behind others sooner: no
+      // more than 1,000 are in flight. A semaphore asks no longer than it may wait.
+      const isSlow = ({ call, member, startedAt }: Record): boolean => {
         const takesPermit = call.does === 'permit' || (call.does === 'several' && hasPermit(call))
         const wait = (call.does === 'permit' && call.maxWait) || Infinity
         const deadline = Math.min(plan.deadline, wait, takesPermit ? SEMAPHORE_MS : Infinity)
-        return plan.delay[1] * 40 > 1000 * deadline
+        const waiting = records.filter(
+          (other) =>
+            other.member === member &&
+            other.startedAt <= startedAt &&
+            (other.settledAt ?? Infinity) >= startedAt,
+        )
+        return plan.delay[1] * 40 * Math.ceil(waiting.length / IN_FLIGHT) > 1000 * deadline
       }
-      for (const { call, member, startedAt, settledAt, told, error } of records) {
+      for (const record of records) {
+        const { call, member, startedAt, settledAt, told, error } = record
         if (settledAt === undefined) continue
         count(1)
         const reason = told ? told.degraded : failureOf(error)
-        if (!reason || (isSlow(call) && reason === 'timeout')) continue
+        if (!reason || (reason === 'timeout' && isSlow(record))) continue
         // One deadline is for both steps of a call on several keys, and the process may stand still in between.
+        const isOnSeveral = call.does === 'several' || call.does === 'both'
         const stood = member.stills.some(([from, to]) => from <= settledAt && to >= startedAt)
-        if (call.does === 'several' && reason === 'timeout' && stood) continue
+        if (isOnSeveral && reason === 'timeout' && stood) continue
         const disturbing = faults.filter((fault) => disturbs(fault, member) && fault.at <= settledAt)
         const end = Math.max(0, ...disturbing.map(({ at, lasts }) => at + lasts)) + PROBED_US
         const hasProbed = records.some(
