@@ -11,7 +11,7 @@
 -- (ends) in which count units are used; HUGE (never) for a cost above the limit. All algorithms have the same parameters, and those of
 -- calendars have also the boundaries around the call that the call has brought (before to after); this function needs few of them.
 local function calendar_window_earliest(
-  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, from, cost
+  start, ends, count, limit, capacity, window, window_ticks, tick, buckets, shortest, before, opened, closes, after, from, cost
 )
   if cost > limit then
     return HUGE
@@ -22,14 +22,14 @@ local function calendar_window_earliest(
   return ends
 end
 
--- Charges cost units in the window of the instant at, whether they fit or not. A cost below 0 takes units out if that is the kept
+-- Charges cost units in the window of the instant `at`, whether they fit or not. A cost below 0 takes units out if that is the kept
 -- window, and otherwise does nothing. A charge fills a window to at most twice the limit, or leaves what was in it before if that is
 -- more. After the kept window, each next window begins at the end of the one before, and ends at the first boundary that is at least
 -- half a shortest period later; the first window of a new state begins at a boundary. The call has brought four boundaries, in order
 -- of time: before, opened, closes and after; outside of them the engine has asked for others. Returns the cells (start and ends of the
 -- window, count of its units) and how many units took effect.
 local function calendar_window_admit(
-  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, at, cost
+  start, ends, count, limit, capacity, window, window_ticks, tick, buckets, shortest, before, opened, closes, after, at, cost
 )
   if cost < 0 and (at < start or at >= ends) then
     return start, ends, count, 0
@@ -40,11 +40,11 @@ local function calendar_window_admit(
       ends = before
     end
     while at >= ends do
-      local least = ends + shortest / 2
+      local earliest_end = ends + shortest / 2
       start = max(0, ends) -- of a window that began before 1970
       -- The first boundary of those that the call brought, in order of time, that is late enough.
-      ends = before >= least and before or opened >= least and opened or closes >= least and closes
-        or after >= least and after or ends + window
+      ends = before >= earliest_end and before or opened >= earliest_end and opened
+        or closes >= earliest_end and closes or after >= earliest_end and after or ends + window
     end
   end
   local kept = count
@@ -55,7 +55,7 @@ end
 -- Returns the units that could be spent at now, and the instant, in microseconds, at which the window of the used units ends,
 -- which is now if none are used.
 local function calendar_window_view(
-  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, now
+  start, ends, count, limit, capacity, window, window_ticks, tick, buckets, shortest, before, opened, closes, after, now
 )
   if now >= ends or count == 0 then
     return limit, now
@@ -67,7 +67,7 @@ end
 -- cells after the charge, the units that remain, and the end of the window. The composer of scripts puts this body where it is
 -- called.
 local function calendar_window_take(
-  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, now, cost
+  start, ends, count, limit, capacity, window, window_ticks, tick, buckets, shortest, before, opened, closes, after, now, cost
 )
   local units = count + cost
   return now < ends and units <= limit, start, ends, units, limit - units, ends
@@ -76,7 +76,7 @@ end
 -- Gives back up to `units` units of a charge made at charged_at, while the window lasts in which it was made. Returns the cells (start
 -- and ends of the window, count of its units) and how many units were given back.
 local function calendar_window_release(
-  start, ends, count, limit, capacity, window, ticks, tick, buckets, shortest, before, opened, closes, after, now, charged_at,
+  start, ends, count, limit, capacity, window, window_ticks, tick, buckets, shortest, before, opened, closes, after, now, charged_at,
   charged, units
 )
   if charged_at < start or charged_at >= ends or now >= ends then

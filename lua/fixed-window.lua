@@ -17,7 +17,7 @@ end
 -- Returns the earliest instant, in microseconds and not before `from`, at which cost units fit: `from`, or the start of the next
 -- window; HUGE (never) for a cost above the limit. All algorithms have the same parameters; this one has no use for capacity,
 -- ticks, tick and buckets.
-local function fixed_window_earliest(start, count, limit, capacity, window, ticks, tick, buckets, from, cost)
+local function fixed_window_earliest(start, count, limit, capacity, window, window_ticks, tick, buckets, from, cost)
   if cost > limit then
     return HUGE
   end
@@ -27,11 +27,11 @@ local function fixed_window_earliest(start, count, limit, capacity, window, tick
   return from - from % window + window
 end
 
--- Charges cost units in the window of the instant at, whether they fit or not; a cost below 0 gives units back. A charge fills a
+-- Charges cost units in the window of the instant `at`, whether they fit or not; a cost below 0 gives units back. A charge fills a
 -- window to at most twice the limit, or leaves what was in it before if that is more, so that forced charges stay bounded. Only the
 -- newest window is kept: a refund at an instant before that window, in which units were booked, changes nothing. Returns the cells
 -- (start of the window, units in it) and how many units took effect.
-local function fixed_window_admit(start, count, limit, capacity, window, ticks, tick, buckets, at, cost)
+local function fixed_window_admit(start, count, limit, capacity, window, window_ticks, tick, buckets, at, cost)
   local begins = at - at % window
   if begins < start then
     return start, count, 0 -- a refund behind a booked place: its window is not kept any more
@@ -43,7 +43,7 @@ end
 
 -- Returns the units that could be spent at now, and the instant, in microseconds, at which the window of the used units ends,
 -- which is now if none are used.
-local function fixed_window_view(start, count, limit, capacity, window, ticks, tick, buckets, now)
+local function fixed_window_view(start, count, limit, capacity, window, window_ticks, tick, buckets, now)
   local used = fixed_window_count_at(start, count, window, now)
   if used == 0 then
     return limit, now
@@ -54,7 +54,7 @@ end
 -- Decides a call of cost units at now in one pass. Returns whether they fit and, valid only if so: the cells start (of the
 -- window) and count (the units in it) after the charge, the units that remain, and the end of the window. A window that began
 -- later than start begins with a count of 0. The composer of scripts puts this body where it is called.
-local function fixed_window_take(start, count, limit, capacity, window, ticks, tick, buckets, now, cost)
+local function fixed_window_take(start, count, limit, capacity, window, window_ticks, tick, buckets, now, cost)
   local begins = now - now % window
   local units = (begins > start and 0 or count) + cost
   return units <= limit, begins, units, limit - units, begins + window
@@ -64,7 +64,7 @@ end
 -- the charge was made in that one and it still lasts at now: otherwise the units no longer count anyway. Returns the cells (start
 -- of the window, units in it) and how many units were given back.
 local function fixed_window_release(
-  start, count, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+  start, count, limit, capacity, window, window_ticks, tick, buckets, now, charged_at, charged, units
 )
   if charged_at - charged_at % window ~= start or now - now % window > start then
     return start, count, 0

@@ -23,47 +23,49 @@ end
 -- drained that debt and cost together are within capacity; HUGE (never) for a cost above capacity. The debt is in units x ticks:
 -- a unit weighs as much as a window has ticks. All algorithms have the same parameters; this one needs no fastest, window and
 -- buckets.
-local function gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
+local function gcra_earliest(debt, since, fastest, limit, capacity, window, window_ticks, tick, buckets, from, cost)
   if cost > capacity then
     return HUGE
   end
-  local max_debt = (capacity - cost) * ticks
+  local max_debt = (capacity - cost) * window_ticks
   if gcra_debt_at(debt, since, limit, tick, from) <= max_debt then
     return from
   end
   return since + ceil((debt - max_debt) / limit) * tick
 end
 
--- Drains the debt (units x ticks) from its instant, `since`, up to the instant at: by limit for each whole tick in between. Returns
--- the cells: the debt that is left, the instant of that debt, and the largest limit that has ever drained it, by which a later
--- release bounds what it gives back.
+-- Drains the debt (units x ticks) from its instant `since` up to the instant `at`: by `limit` for each whole tick (`tick`
+-- microseconds) in between. Returns the three cells: the debt that is left, the instant as of which it is counted, and `fastest`,
+-- the largest limit that has ever drained it, by which a later release bounds what it gives back.
 local function gcra_drain(debt, since, fastest, limit, tick, at)
   local owed = gcra_debt_at(debt, since, limit, tick, at)
-  -- since moves by whole ticks, so that the rest of a tick drains later. It moves to at if the debt ends inside that tick:
-  -- otherwise the idle time after the end would drain the next charge.
-  if owed == 0 or at > since and owed <= limit then
+  local ends_within_a_tick = owed <= limit
+  if owed == 0 or (at > since and ends_within_a_tick) then
+    -- What is left of the tick is idle time, which must not drain the next charge.
     since = at
   elseif at > since then
+    -- Only whole ticks have drained: what is left of the tick counts towards the next one.
     since = at - (at - since) % tick
   end
   return owed, since, max(fastest, limit)
 end
 
--- Charges cost units at the instant at, whether they fit or not; a cost below 0 gives units back, down to a debt of 0. A charge
+-- Charges cost units at the instant `at`, whether they fit or not; a cost below 0 gives units back, down to a debt of 0. A charge
 -- raises the debt (units x ticks) to at most twice the capacity, or leaves it where it was above that: otherwise forced charges,
 -- which are made whether they fit or not, could block a key for ever. Returns debt, since (the instant of that debt), fastest (the
 -- largest limit that has drained it) and how many units took effect, as a positive number.
-local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
+local function gcra_admit(debt, since, fastest, limit, capacity, window, window_ticks, tick, buckets, at, cost)
   debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, at)
-  local new_debt = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))
-  return new_debt, since, fastest, (cost < 0 and debt - new_debt or new_debt - debt) / ticks
+  local most = max(debt, 2 * capacity * window_ticks)
+  local new_debt = max(0, min(most, debt + cost * window_ticks))
+  return new_debt, since, fastest, (cost < 0 and debt - new_debt or new_debt - debt) / window_ticks
 end
 
 -- Returns the units that could be spent at now, and the instant in microseconds at which the debt will have drained: now if there
 -- is none. The debt (units x ticks) takes whole units from the capacity, rounded up.
-local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
+local function gcra_view(debt, since, fastest, limit, capacity, window, window_ticks, tick, buckets, now)
   local owed = gcra_debt_at(debt, since, limit, tick, now)
-  local remaining = capacity - ceil(owed / ticks)
+  local remaining = capacity - ceil(owed / window_ticks)
   if owed == 0 then
     return remaining, now
   end
@@ -75,15 +77,15 @@ end
 -- drained it) after the charge; the units that remain; and the instant at which the debt has drained. All but the first are valid
 -- only if it fits. As in gcra_drain, since moves by whole ticks, so that the rest of a tick drains later, or to now where the
 -- debt ends inside that tick. The composer of scripts puts this body where it is called.
-local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost)
+local function gcra_take(debt, since, fastest, limit, capacity, window, window_ticks, tick, buckets, now, cost)
   local elapsed = now - since
   local passed = floor(elapsed / tick)
   local owed = max(0, debt - passed * limit)
-  local new_debt = owed + cost * ticks
+  local new_debt = owed + cost * window_ticks
   local new_since = owed <= limit and now or since + passed * tick
   -- The composer writes max and ceil as operators, which repeat their arguments: variables save the second division.
-  local units, ticks_left = new_debt / ticks, new_debt / limit
-  return new_debt <= capacity * ticks, new_debt, new_since, max(fastest, limit),
+  local units, ticks_left = new_debt / window_ticks, new_debt / limit
+  return new_debt <= capacity * window_ticks, new_debt, new_since, max(fastest, limit),
     capacity - ceil(units), new_since + ceil(ticks_left) * tick
 end
 
@@ -93,10 +95,10 @@ end
 -- fastest drains since the charge is left, and that much may be given back. Returns the cells (debt, since, fastest) and how many
 -- units were given back.
 local function gcra_release(
-  debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+  debt, since, fastest, limit, capacity, window, window_ticks, tick, buckets, now, charged_at, charged, units
 )
   debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, now)
-  local left = charged * ticks - ceil((now - charged_at) / tick) * fastest
-  local given = max(0, min(min(units * ticks, left), debt))
-  return debt - given, since, fastest, given / ticks
+  local left = charged * window_ticks - ceil((now - charged_at) / tick) * fastest
+  local given = max(0, min(min(units * window_ticks, left), debt))
+  return debt - given, since, fastest, given / window_ticks
 end

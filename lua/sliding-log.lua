@@ -8,20 +8,22 @@
 --   size  entries that count, the newest ones
 --   cap   slots there are; doubled when full, up to the limit, and from there on by an eighth of it
 
--- Changes the number of slots of a log's ring from former to cap, and keeps the newest entries that fit: head is the number of the
--- next entry, entry number i lies in slot i mod cap, and base is the byte at which the ring begins. The Redis string is set anew, with an
--- exact length, because appending would make Redis reserve twice its length. A large one is made by Redis, as joining strings is what
--- takes Lua longest: it is half as long first, so that twice that is reserved.
+-- Changes the number of slots of a log's ring from `former` to `cap`, and keeps the newest entries that fit: `head` is the number of
+-- the next entry, entry number i lies in slot i mod cap, and `base` is the byte at which the ring begins. The Redis string is set anew,
+-- because appending to it would make Redis reserve twice its length.
 local function sliding_log_resize(head, size, cap, base, former)
-  local kept, blank, ends = min(former, cap), pack('<d', 0), base + cap * 8
+  local kept, blank = min(former, cap), pack('<d', 0)
   local entries = read_slots(base, former, head - kept, kept)
-  local header, behind = call('GETRANGE', key, 0, base - 1), call('GETRANGE', key, base + former * 8, -1)
-  if cap > MOST_ENTRIES then
-    call('SET', key, header, 'KEEPTTL')
-    call('SETRANGE', key, max(base, floor((ends + #behind) / 2)), '\0')
-    call('SETRANGE', key, ends - 8, blank .. behind)
+  local before_ring, behind_ring = call('GETRANGE', key, 0, base - 1), call('GETRANGE', key, base + former * 8, -1)
+  if cap <= MOST_ENTRIES then
+    call('SET', key, before_ring .. rep(blank, cap) .. behind_ring, 'KEEPTTL')
   else
-    call('SET', key, header .. rep(blank, cap) .. behind, 'KEEPTTL')
+    -- Redis makes a long string faster than Lua joins it. Half as long first: Redis then reserves twice that, which is all of it.
+    local ring_ends = base + cap * 8
+    local half = max(base, floor((ring_ends + #behind_ring) / 2))
+    call('SET', key, before_ring, 'KEEPTTL')
+    call('SETRANGE', key, half, '\0')
+    call('SETRANGE', key, ring_ends - 8, blank .. behind_ring)
   end
   write_slots(base, cap, head - kept, entries)
 end
@@ -65,7 +67,7 @@ end
 -- limit. Each entry is the instant of one unit, and limit - cost of them may still count then. So the entry that has limit - cost
 -- newer ones must leave the window first. Without such an entry the cost fits at `from`.
 local function sliding_log_earliest(
-  head, size, cap, base, limit, capacity, window, ticks, tick, buckets, from, cost
+  head, size, cap, base, limit, capacity, window, window_ticks, tick, buckets, from, cost
 )
   if cost > limit then
     return HUGE
@@ -84,7 +86,7 @@ local function sliding_log_remove(head, size, cap, base, i, n)
   return head - n, size - n, cap, n
 end
 
--- Gives back up to cost units: removes the newest entries, one for each unit, that are in the window at the instant at. Entries
+-- Gives back up to cost units: removes the newest entries, one for each unit, that are in the window at the instant `at`. Entries
 -- later than that belong to bookings of calls that wait, and stay. Returns head (number of the next entry), size (entries that
 -- count), cap (slots of the ring) and how many units were given back.
 local function sliding_log_refund(head, size, cap, base, window, at, cost)
@@ -93,12 +95,12 @@ local function sliding_log_refund(head, size, cap, base, window, at, cost)
   return sliding_log_remove(head, size, cap, base, booked, min(cost, live - booked))
 end
 
--- Charges cost units at the instant at, one entry for each, whether they fit or not; a cost below 0 gives units back. No units are
+-- Charges cost units at the instant `at`, one entry for each, whether they fit or not; a cost below 0 gives units back. No units are
 -- added beyond twice the limit, so that forced charges stay bounded. A full ring grows first: to twice its slots, up to limit
 -- slots, which is enough for calls that fit; from there on by an eighth of the limit. Returns head (number of the next entry),
 -- size (entries in the window), cap (slots of the ring) and how many units took effect.
 local function sliding_log_admit(
-  head, size, cap, base, limit, capacity, window, ticks, tick, buckets, at, cost
+  head, size, cap, base, limit, capacity, window, window_ticks, tick, buckets, at, cost
 )
   if cost < 0 then
     return sliding_log_refund(head, size, cap, base, window, at, -cost)
@@ -106,10 +108,10 @@ local function sliding_log_admit(
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
   local pushed = min(cost, max(0, 2 * limit - live))
   if live + pushed > cap then
-    local more = cap < limit and min(limit, max(4, 2 * cap)) or cap + ceil(limit / 8)
-    local wanted = max(live + pushed, min(more, 2 * limit))
-    sliding_log_resize(head, size, wanted, base, cap)
-    cap = wanted
+    local larger = cap < limit and min(limit, max(4, 2 * cap)) or cap + ceil(limit / 8)
+    local former = cap
+    cap = max(live + pushed, min(larger, 2 * limit))
+    sliding_log_resize(head, size, cap, base, former)
   end
   fill_slots(base, cap, head, pushed, at)
   return head + pushed, live + pushed, cap, pushed
@@ -117,7 +119,7 @@ end
 
 -- Returns the units that could be spent at now, and the instant, in microseconds, at which all are available again: when the
 -- newest entry leaves the window, or now if no entry counts. An entry is the instant of one unit.
-local function sliding_log_view(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now)
+local function sliding_log_view(head, size, cap, base, limit, capacity, window, window_ticks, tick, buckets, now)
   local live = sliding_log_newer_than(head, size, cap, base, now - window)
   if live == 0 then
     return limit, now
@@ -126,23 +128,24 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
 end
 
 -- Decides a call at now in one pass, reading at most the four oldest entries, each the instant of one unit, to count those that
--- have left the window. Returns whether cost fits and, valid only if it does: head (number of the next entry), size (entries that
+-- have left the window (gone). Returns whether cost fits and, valid only if it does: head (number of the next entry), size (entries that
 -- count) and cap (slots of the ring) after the charge, the units that remain, the instant at which none counts any more, the byte
 -- in the state at which the new entries begin, and their bytes. Returns false also where more entries may have left, where the
 -- new entries do not fit behind the others in the ring, and for a corrupt entry: the engine then decides the call. The composer of
 -- scripts puts this body where it is called.
-local function sliding_log_take(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, cost)
-  local first, left = size > 0 and (head - size) % cap or 0, 0
-  local few = min(min(size, 4), cap - first)
-  local oldest = few > 0 and call('GETRANGE', key, base + first * 8, base + (first + few) * 8 - 1) or ''
-  local entry = #oldest == few * 8 and 0 or HUGE
-  while left < few and entry <= now - window do
-    entry = unpack('<d', oldest, left * 8 + 1)
-    if entry <= now - window then left = left + 1 end
+local function sliding_log_take(head, size, cap, base, limit, capacity, window, window_ticks, tick, buckets, now, cost)
+  local oldest, gone = size > 0 and (head - size) % cap or 0, 0
+  local few = min(min(size, 4), cap - oldest)
+  local bytes_read = few > 0 and call('GETRANGE', key, base + oldest * 8, base + (oldest + few) * 8 - 1) or ''
+  -- The entry that was looked at last; HUGE once one is corrupt or missing.
+  local entry = #bytes_read == few * 8 and 0 or HUGE
+  while gone < few and entry <= now - window do
+    entry = unpack('<d', bytes_read, gone * 8 + 1)
+    if entry <= now - window then gone = gone + 1 end
     if not (entry >= 0 and entry <= latest and entry % 1 == 0) then entry = HUGE end
   end
-  local live = size - left
-  local fits = entry < HUGE and (left < few or few == size) and live + cost <= min(limit, cap) and head % cap + cost <= cap
+  local live = size - gone
+  local fits = entry < HUGE and (gone < few or few == size) and live + cost <= min(limit, cap) and head % cap + cost <= cap
   return fits, head + cost, live + cost, cap, limit - live - cost, now + window, base + head % cap * 8,
     fits and rep(pack('<d', now), cost)
 end
@@ -152,12 +155,13 @@ end
 -- the next entry), size (entries that count), cap (slots of the ring) and how many units were given back: 0 if the charge has
 -- left the window.
 local function sliding_log_release(
-  head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+  head, size, cap, base, limit, capacity, window, window_ticks, tick, buckets, now, charged_at, charged, units
 )
   if charged_at <= now - window then
     return head, size, cap, 0
   end
   local newer = sliding_log_newer_than(head, size, cap, base, charged_at)
-  local last = min(sliding_log_newer_than(head, size, cap, base, charged_at - 1), MOST_ENTRIES)
-  return sliding_log_remove(head, size, cap, base, newer, max(0, min(units, last - newer)))
+  local newer_or_equal = sliding_log_newer_than(head, size, cap, base, charged_at - 1)
+  local of_the_charge = min(newer_or_equal, MOST_ENTRIES) - newer
+  return sliding_log_remove(head, size, cap, base, newer, max(0, min(units, of_the_charge)))
 end

@@ -48,7 +48,7 @@ end
 -- fits. newest is the number of the newest bucket, total the units of all, base the byte at which their slots begin. capacity, ticks
 -- and tick are what other algorithms need here.
 local function sliding_window_earliest(
-  newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
+  newest, total, base, limit, capacity, window, window_ticks, tick, buckets, from, cost
 )
   if cost > limit then
     return HUGE
@@ -71,12 +71,12 @@ end
 -- away evenly over the `span` ticks of a bucket. `over` is the number of units that are too many, times span: the cost fits once
 -- over / oldest ticks have passed since `bucket` began. If `bucket` ends sooner, the search goes on in the next one.
 local function sliding_window_weighted_earliest(
-  newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
+  newest, total, base, limit, capacity, window, window_ticks, tick, buckets, from, cost
 )
   if cost > limit then
     return HUGE
   end
-  local width, span = window / buckets, ticks / buckets
+  local width, span = window / buckets, window_ticks / buckets
   local bucket = floor(from / width)
   local sum = sliding_window_total_at(newest, total, base, buckets, bucket)
   local instant = from
@@ -124,18 +124,18 @@ end
 
 -- Returns the units that count at `instant` (microseconds): the sum of all buckets that touch the window ending there, each with
 -- all its units. A bucket is one of `buckets` parts of the window. The weighted variant counts the oldest one only in part.
-local function sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, instant)
+local function sliding_window_whole_at(newest, total, base, window, window_ticks, tick, buckets, instant)
   return sliding_window_total_at(newest, total, base, buckets, floor(instant / (window / buckets)))
 end
 
 -- Returns the units that count at `instant` (microseconds). Every bucket, one of `buckets` parts of the window, that touches the
 -- window ending there counts in full, less the faded share of the oldest one: the share of its ticks that the window has left
 -- behind already, in whole units, rounded down.
-local function sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, instant)
+local function sliding_window_weighted_at(newest, total, base, window, window_ticks, tick, buckets, instant)
   local width = window / buckets
   local bucket = floor(instant / width)
   local oldest = sliding_window_count_of(newest, base, buckets, bucket - buckets)
-  local faded = floor(oldest * floor((instant % width) / tick) / (ticks / buckets))
+  local faded = floor(oldest * floor((instant % width) / tick) / (window_ticks / buckets))
   return sliding_window_total_at(newest, total, base, buckets, bucket) - faded
 end
 
@@ -161,35 +161,35 @@ local function sliding_window_add(newest, total, base, limit, buckets, bucket, c
   return newest, total + added, added
 end
 
--- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. No units are added
+-- Charges cost units in the bucket of the instant `at`, whether they fit or not; a cost below 0 gives units back. No units are added
 -- beyond twice the limit, so that forced charges stay bounded. Each bucket (one of `buckets` parts of the window) that touches the
 -- window counts with all its units towards that bound. Returns the cells (number of the newest bucket, total of all that are
 -- kept) and how many units took effect, as a positive number.
 local function sliding_window_admit(
-  newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
+  newest, total, base, limit, capacity, window, window_ticks, tick, buckets, at, cost
 )
   local bucket = floor(at / (window / buckets))
   if cost < 0 then
     return sliding_window_refund(newest, total, base, buckets, bucket, -cost)
   end
   newest, total = sliding_window_slide_to(newest, total, base, buckets, bucket)
-  local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, at)
+  local counted = sliding_window_whole_at(newest, total, base, window, window_ticks, tick, buckets, at)
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- Charges cost units in the bucket of the instant at, whether they fit or not; a cost below 0 gives units back. No units are
+-- Charges cost units in the bucket of the instant `at`, whether they fit or not; a cost below 0 gives units back. No units are
 -- added beyond twice the limit, so that forced charges stay bounded. Unlike in sliding_window_admit, the oldest bucket counts
 -- towards that bound only by the part of it that the window still covers, so more units may be added. Returns the cells (number
 -- of the newest bucket, total of all that are kept) and how many units took effect, as a positive number.
 local function sliding_window_weighted_admit(
-  newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
+  newest, total, base, limit, capacity, window, window_ticks, tick, buckets, at, cost
 )
   local bucket = floor(at / (window / buckets))
   if cost < 0 then
     return sliding_window_refund(newest, total, base, buckets, bucket, -cost)
   end
   newest, total = sliding_window_slide_to(newest, total, base, buckets, bucket)
-  local counted = sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, at)
+  local counted = sliding_window_weighted_at(newest, total, base, window, window_ticks, tick, buckets, at)
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
@@ -205,17 +205,17 @@ end
 
 -- Returns the units that could be spent at now, and the instant, in microseconds, at which none counts any more. Every bucket,
 -- one of `buckets` parts of the window, that touches the window counts with all its units.
-local function sliding_window_view(newest, total, base, limit, capacity, window, ticks, tick, buckets, now)
-  local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, now)
+local function sliding_window_view(newest, total, base, limit, capacity, window, window_ticks, tick, buckets, now)
+  local counted = sliding_window_whole_at(newest, total, base, window, window_ticks, tick, buckets, now)
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
 -- Returns the units that could be spent at now, and the instant, in microseconds, at which none counts any more. The oldest
 -- bucket that touches the window counts only by the part of it that the window still covers.
 local function sliding_window_weighted_view(
-  newest, total, base, limit, capacity, window, ticks, tick, buckets, now
+  newest, total, base, limit, capacity, window, window_ticks, tick, buckets, now
 )
-  local counted = sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, now)
+  local counted = sliding_window_weighted_at(newest, total, base, window, window_ticks, tick, buckets, now)
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
@@ -224,7 +224,7 @@ end
 -- the instant at which none counts any more, the byte in the state at which the newest bucket's slot begins, and its new content.
 -- Returns false also for any other bucket and for a corrupt slot: the engine, which decides all other calls, then takes over. The
 -- composer of scripts puts this body where it is called.
-local function sliding_window_take(newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost)
+local function sliding_window_take(newest, total, base, limit, capacity, window, window_ticks, tick, buckets, now, cost)
   local width = window / buckets
   local slot = base + newest % (buckets + 1) * 8
   local units = unpack('<d', fixed, slot + 1)
@@ -239,12 +239,13 @@ end
 -- new content. Returns false also for any other bucket and for a corrupt slot: the engine, which decides all other calls, then
 -- takes over.
 local function sliding_window_weighted_take(
-  newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost
+  newest, total, base, limit, capacity, window, window_ticks, tick, buckets, now, cost
 )
   local width, cap = window / buckets, buckets + 1
   local slot = base + newest % cap * 8
   local units, oldest = unpack('<d', fixed, slot + 1), unpack('<d', fixed, base + (newest + 1) % cap * 8 + 1)
-  local left = limit - cost - total + floor(oldest * floor((now % width) / tick) / (ticks / buckets))
+  local faded = floor(oldest * floor((now % width) / tick) / (window_ticks / buckets))
+  local left = limit - cost - total + faded
   local fits = floor(now / width) == newest and left >= 0 and units >= 0 and units <= total and units % 1 == 0
     and oldest >= 0 and oldest <= total and oldest % 1 == 0
   return fits, newest, total + cost, left, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
@@ -254,7 +255,7 @@ end
 -- the window, still has them and still touches the window at now. Returns the cells (number of the newest bucket, total of all
 -- that are kept) and how many units were given back.
 local function sliding_window_release(
-  newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+  newest, total, base, limit, capacity, window, window_ticks, tick, buckets, now, charged_at, charged, units
 )
   local width = window / buckets
   local bucket = floor(charged_at / width)
@@ -268,9 +269,9 @@ end
 -- touches the window at now. Buckets hold plain units here too, and are weighted only when they are counted, so this is the same
 -- as without weights. Returns the cells (number of the newest bucket, total of all) and how many units were given back.
 local function sliding_window_weighted_release(
-  newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+  newest, total, base, limit, capacity, window, window_ticks, tick, buckets, now, charged_at, charged, units
 )
   return sliding_window_release(
-    newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+    newest, total, base, limit, capacity, window, window_ticks, tick, buckets, now, charged_at, charged, units
   )
 end

@@ -96,30 +96,33 @@ while next_key < #keys do
       local function open(list)
         @{engine}
       end
-      -- Each part: its list, where its plain call is in the argument, whether its denial denies the whole, and its smallest limits.
-      local parts, read
+      -- The parts of a whole by the last argument, and that argument.
+      local parts, argument_read
+      -- Reads the parts of a whole out of its argument, once for all wholes that share it: the list of each, the bytes of its plain call,
+      -- whether its denial denies the whole, and its smallest limits as bytes. The argument has numbers of 8 bytes: for each part its
+      -- list and its plain call; behind all of these, unless the whole is plain, for each part whether it is enforced and the limits.
       read_parts = function()
-        if read == argument then
+        if argument_read == argument then
           return
         end
-        parts, read = {}, argument
-        local rest = 8 * (first - 1)
+        parts, argument_read = {}, argument
+        local bytes_read = 8 * (first - 1)
         for i = 1, count do
-          local list = given[rest / 8 + 1]
-          parts[i] = { list = list, from = rest + 9, to = rest + 8 * (1 + sizes[list]) }
-          rest = parts[i].to
+          local list = given[bytes_read / 8 + 1]
+          local call_ends = bytes_read + 8 * (1 + sizes[list])
+          parts[i] = { list = list, from = bytes_read + 9, to = call_ends }
+          bytes_read = call_ends
         end
-        local is_plain = #argument == rest
+        local is_plain = #argument == bytes_read
         for _, part in ipairs(parts) do
-          part.is_enforced, part.slowest = is_plain or given[rest / 8 + 1] == 1, ''
-          if has_slowest == 1 then
-            part.slowest = sub(argument, rest + 9, rest + 8 * (1 + policies[part.list]))
-          end
-          rest = rest + 8 * (1 + policies[part.list])
+          local limits_end = bytes_read + 8 * (1 + policies[part.list])
+          part.is_enforced = is_plain or given[bytes_read / 8 + 1] == 1
+          part.slowest = has_slowest == 1 and sub(argument, bytes_read + 9, limits_end) or ''
+          bytes_read = limits_end
         end
       end
 
-      -- Runs operation `op` of the engine on part number i, from 1: a whole's share of one key. span is in microseconds, and rest
+      -- Runs operation `op` of the engine on part number `i`, from 1: a whole's share of one key. `span` is in microseconds, and `rest`
       -- the bytes that only this operation needs; cost and limits are those of the plain call. Returns the engine's reply, packed.
       run = function(i, op, span, rest)
         local part = parts[i]
@@ -139,14 +142,15 @@ while next_key < #keys do
       -- to be undone where it is denied. A failure undoes what was charged before it.
       decide = function()
         local answers, undo, is_denied = {}, {}, false
-        -- Tries or charges part number i, keeps its answer, and notes a denial of the whole if the part is one that may deny it.
+        -- Tries or charges part number `i`, keeps its answer, and notes a denial of the whole if the part is one that may deny it. From
+        -- flag 2 on an answer is a long one, which has a reason: 0 if the part was not denied.
         local function ask(i, op)
           local part = parts[i]
           answers[i] = run(i, op, 0, part.slowest)
           local flags, _, _, reason = unpack('<dddd', answers[i])
           part.is_long = flags >= 2
           part.is_denied = part.is_long and reason ~= 0
-          is_denied = is_denied or part.is_denied and part.is_enforced
+          is_denied = is_denied or (part.is_denied and part.is_enforced)
         end
         for i = 2, count do
           ask(i, TRY)
@@ -160,8 +164,9 @@ while next_key < #keys do
             local ran, message = pcall(ask, i, COMMIT)
             if not ran then
               for j, token in pairs(undo) do
+                local version_before = unpack('<d', token, 25)
                 -- A state that began with this whole is deleted, as a server that refuses one command may refuse what cancels.
-                if unpack('<d', token, 25) == 0 then
+                if version_before == 0 then
                   try('DEL', keys[next_key + j])
                 else
                   pcall(run, j, CANCEL, time, token)

@@ -20,7 +20,7 @@ end
 -- Returns the earliest instant, in microseconds and not before `from`, at which the bucket has cost tokens: `from`, or the refill
 -- that brings enough; HUGE (never) for a cost above the capacity. Each multiple of the window refills limit tokens.
 local function token_bucket_interval_earliest(
-  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost
+  missing, since, fastest, limit, capacity, window, window_ticks, tick, buckets, from, cost
 )
   if cost > capacity then
     return HUGE
@@ -32,12 +32,12 @@ local function token_bucket_interval_earliest(
   return from - from % window + ceil(short / limit) * window
 end
 
--- Takes cost tokens at the instant at, even if the bucket has fewer; a cost below 0 gives tokens back. A charge leaves at most
+-- Takes cost tokens at the instant `at`, even if the bucket has fewer; a cost below 0 gives tokens back. A charge leaves at most
 -- twice the capacity missing, or as many as before if they were more, so that forced charges stay bounded. Returns the cells and
 -- how many tokens took effect. The cells are the tokens missing from a full bucket, the instant of that number, and the largest
 -- limit that has ever refilled the bucket. All algorithms have the same parameters, of which each uses some.
 local function token_bucket_interval_admit(
-  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost
+  missing, since, fastest, limit, capacity, window, window_ticks, tick, buckets, at, cost
 )
   local before = token_bucket_interval_missing_at(missing, since, limit, window, at)
   missing = max(0, min(max(before, 2 * capacity), before + cost))
@@ -48,7 +48,7 @@ end
 -- Refills of limit tokens come at multiples of the window (microseconds). since lies after now where tokens were booked for a
 -- call that waits.
 local function token_bucket_interval_view(
-  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now
+  missing, since, fastest, limit, capacity, window, window_ticks, tick, buckets, now
 )
   local short = token_bucket_interval_missing_at(missing, since, limit, window, now)
   local remaining = capacity - short
@@ -64,7 +64,7 @@ end
 -- refill so far), the tokens that remain, and the instant of the refill that fills the bucket. Each multiple of the window refills
 -- limit tokens. The composer of scripts puts this body where it is called.
 local function token_bucket_interval_take(
-  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost
+  missing, since, fastest, limit, capacity, window, window_ticks, tick, buckets, now, cost
 )
   local refilled = now - now % window
   local short = max(0, missing - (refilled - (since - since % window)) / window * limit) + cost
@@ -76,7 +76,7 @@ end
 -- twice. No more are given back than are missing. Returns the cells (tokens missing, the instant since when, fastest) and how
 -- many tokens were given back.
 local function token_bucket_interval_release(
-  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+  missing, since, fastest, limit, capacity, window, window_ticks, tick, buckets, now, charged_at, charged, units
 )
   missing = token_bucket_interval_missing_at(missing, since, limit, window, now)
   fastest = max(fastest, limit)

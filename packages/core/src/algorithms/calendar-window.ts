@@ -192,9 +192,9 @@ function moveTo(state: State, { calendar, window }: Policy, instant: number): vo
   const boundaries = calendar!.around(instant)
   if (ends === 0) ends = boundaries[0]!
   while (ends <= instant) {
-    const least = ends + calendar!.shortest / 2
+    const earliestEnd = ends + calendar!.shortest / 2
     start = Math.max(0, ends) // of a window that began before 1970
-    ends = boundaries.find((boundary) => boundary >= least) ?? ends + window
+    ends = boundaries.find((boundary) => boundary >= earliestEnd) ?? ends + window
   }
   state.set(START, start)
   state.set(ENDS, ends)

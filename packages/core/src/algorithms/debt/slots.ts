@@ -17,7 +17,7 @@ import { DEBT, debt, debtAt, FASTEST, SINCE } from './debt.js'
 const BEGUN = 3
 const BEFORE = 4
 const NEWEST = 5
-const UNITS = 6
+const FIRST_SLOT = 6
 
 /** In BEGUN: the slots are not valid, because another limit has drained this debt too. */
 const UNKNOWN = 2 ** 53
@@ -30,7 +30,7 @@ export const debtWithSlots: Algorithm = {
   name: 'gcra-slots',
   ...debt,
   drains: false, // its slots give all of the last two windows back
-  cells: (policy) => UNITS + policy.buckets,
+  cells: (policy) => FIRST_SLOT + policy.buckets,
   take: undefined, // that of the debt counts a charge in no slot
 
   /**
@@ -104,7 +104,7 @@ function begin(state: State, policy: Policy, at: number): void {
   state.set(BEGUN, at)
   state.set(BEFORE, 0)
   state.set(NEWEST, slotOf(policy, at))
-  for (let i = 0; i < policy.buckets; i++) state.set(UNITS + i, 0)
+  for (let i = 0; i < policy.buckets; i++) state.set(FIRST_SLOT + i, 0)
 }
 
 /**
@@ -203,7 +203,7 @@ function unitsIn(state: State, policy: Policy, slot: number): number {
 /** The index of the cell that counts the units of a slot. Slots are numbered from 1970 on, and use `buckets` cells in turn. */
 function cellOf({ buckets }: Policy, slot: number): number {
   const i = slot % buckets
-  return UNITS + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the Unix epoch
+  return FIRST_SLOT + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the Unix epoch
 }
 
 /** The number of the slot in which an instant lies. Slots are numbered from the Unix epoch on. */

@@ -342,6 +342,8 @@ const CONSTANTS: Words = {
   /** No key expires later, as Redis takes no longer time to live. */
   NEVER: '1e21',
   MOST_ENTRIES: `${MOST_ENTRIES}`,
+  /** The places of lua/gcra-slots.lua, of which the last is that of the first slot. */
+  ...numbered(['begun', 'before', 'newest', 'first_slot'].map((name, place) => [name, place] as const)),
   KNOWN: `${KNOWN}`,
 }
 
