@@ -59,8 +59,8 @@ local function gcra_slots_slide_to(base, limit, window_ticks, buckets, slot)
   end
   local width = gcra_slots_width(window_ticks, buckets)
   local last_dropped = slot - buckets
-  for dropped = newest - buckets + 1, min(newest, last_dropped) do
-    before = gcra_slots_drain_and_charge(before, width, gcra_slots_units(base, buckets, dropped), limit, window_ticks)
+  for leaving = newest - buckets + 1, min(newest, last_dropped) do
+    before = gcra_slots_drain_and_charge(before, width, gcra_slots_units(base, buckets, leaving), limit, window_ticks)
   end
   local uncharged = max(0, last_dropped - newest)
   before = max(0, before - uncharged * width * limit)

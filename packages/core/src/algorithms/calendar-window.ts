@@ -65,8 +65,8 @@ export const calendarWindow: PolicyFactory<CalendarWindowOptions> = /* @__PURE__
 
 /**
  * Returns a factory that makes policies by `make`, and keeps them by their options, so that one that is asked for with each call costs
- * little. Policies of the same zone, anchor and limit are in one list (`alike`), which is searched for the other two options. Options
- * that do not exist are left to `make`, which refuses them. After MOST_KNOWN policies all are forgotten.
+ * little. Policies of the same zone, anchor and limit are in one list (`alike`), which is searched for the other two options. A call
+ * that also has options that do not exist is left to `make`, which refuses them. After MOST_KNOWN policies all are forgotten.
  */
 function rememberingPolicies(
   make: PolicyFactory<CalendarWindowOptions>,
@@ -80,12 +80,12 @@ function rememberingPolicies(
     for (let i = 0; i < alike.length; i++) {
       const made = alike[i]!
       if (made.every !== every || made.name !== name) continue
-      if (hasSize(given, made.size) || Object.keys(given).every(isDeclared)) return made.policy
+      if (hasNames(given, made.optionCount) || Object.keys(given).every(isDeclared)) return made.policy
     }
     const policy = make(given)
     if (++count % MOST_KNOWN === 0) policiesByOptions = new Tree(false)
     const values = [timeZone, anchor, limit, every, name].filter((each) => each !== undefined)
-    const made = { every, name, policy, size: values.length }
+    const made = { every, name, policy, optionCount: values.length }
     policiesByOptions.keep([timeZone, anchor, limit], [made, ...alike.slice(0, MOST_ALIKE - 1)])
     return policy
   }
@@ -97,14 +97,14 @@ interface Made {
   readonly name: unknown
   readonly policy: Policy
   /** The number of options that were given: a call with as many of the same values has no other. */
-  readonly size: number
+  readonly optionCount: number
 }
 
-/** Whether an object and its prototypes have `size` names together. Counts them without the list that Object.keys would make. */
-function hasSize(given: object, size: number): boolean {
-  let count = 0
-  for (const _ in given) count++
-  return count === size
+/** Whether an object and its prototypes have `count` names together. Counts them without the list that Object.keys would make. */
+function hasNames(given: object, count: number): boolean {
+  let counted = 0
+  for (const _ in given) counted++
+  return counted === count
 }
 
 /** The policies that are kept of one zone, anchor and limit: of each period, and of some names. */

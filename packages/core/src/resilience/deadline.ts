@@ -15,16 +15,19 @@ export class Deadline {
   #last: DeadlineEntry | undefined
   /** Kept armed while idle, because creating a timer per call costs more; unref'd then. */
   #timer: Timer | undefined
-  /** When the timer was set, when it is due, and the idle time of the process and the traffic when it was set. */
+  /**
+   * When the timer was set, when it is due, and what was so when it was set: the idle time of the process so far, the number of the
+   * store's answers so far, and whether calls were queued in this process.
+   */
   #setAt = 0
   #dueAt = 0
-  #idleMs: number | undefined
-  #answered = 0
-  #wasCrowded = false
-  /** Milliseconds that no deadline counts. */
-  #uncounted = 0
+  #idleMsWhenSet: number | undefined
+  #answeredWhenSet = 0
+  #wereQueuedWhenSet = false
+  /** Milliseconds that no deadline counts. The time without them is counted time, in which deadlines end. */
+  #uncountedMs = 0
   /** The instant of counted time up to which deadlines are over. */
-  #over = -Infinity
+  #overUntil = -Infinity
   #closed = false
 
   /**
@@ -39,11 +42,11 @@ export class Deadline {
   /**
    * Begins the deadline of a call, whose time counts from `entry.since`, an instant at or before `now`, in milliseconds. Puts the
    * call into the linked list, which is in the order in which deadlines end; nearly every call belongs at its end. `endsAt` is in
-   * counted time: `#uncounted`, the time so far in which this process was slow and not the store, is subtracted. One timer serves
+   * counted time: `#uncountedMs`, the time so far in which this process was slow and not the store, is subtracted. One timer serves
    * the list. It is set if there is none; one that runs on from earlier calls is to keep the process alive again (`ref`).
    */
   begin(entry: DeadlineEntry, now = entry.since): void {
-    entry.endsAt = entry.since + this.ms - this.#uncounted
+    entry.endsAt = entry.since + this.ms - this.#uncountedMs
     let before = this.#last
     while (before && before.endsAt > entry.endsAt) before = before.before
     const after = before ? before.after : this.#first
@@ -65,7 +68,7 @@ export class Deadline {
 
   /** Whether the time of a call is over, and it only remains to read what has arrived. */
   isOver(entry: DeadlineEntry): boolean {
-    return entry.endsAt <= this.#over
+    return entry.endsAt <= this.#overUntil
   }
 
   /** Removes a call from the list and ends it, with the error of a call that the store did not answer in time. */
@@ -97,23 +100,24 @@ export class Deadline {
   /**
    * Sets the timer to check the deadlines in `ms` milliseconds, or in 10 if that is longer, so that each check judges a short
    * span of time. Notes what the check needs to tell a slow store from a busy process (`#postponeByBusyTime`): when the timer is set and
-   * due, the process's idle time and the store's answers so far, and whether calls are queued in this process (`#wasCrowded`).
+   * due, the process's idle time and the store's answers so far, and whether calls are queued in this process (`#wereQueuedWhenSet`).
    */
   #scheduleCheck(ms: number, now: number): void {
     const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
     this.#setAt = now
     this.#dueAt = now + delay
-    this.#answered = this.traffic.answered
-    this.#wasCrowded = this.traffic.waiting > 0
-    this.#idleMs = idleMs()
+    this.#answeredWhenSet = this.traffic.answered
+    this.#wereQueuedWhenSet = this.traffic.waiting > 0
+    this.#idleMsWhenSet = idleMs()
     this.#timer = setTimer(() => this.#expireDueCalls(), delay)
     if (this.#closed) this.#timer?.unref?.()
   }
 
   /**
-   * Runs when the timer fires. If the first call in the list still has time, sets the timer anew. Otherwise the calls whose time is
-   * over by now (`#over`) expire: at once if the timer was on time. If it was late, the process was blocked, and answers that have
-   * arrived meanwhile are read first. Without calls the timer is not set again.
+   * Runs when the timer fires. Deadlines are in counted time: that of the clock less the time in which this process was slow and not
+   * the store (`#uncountedMs`). If the first call in the list still has time, sets the timer anew. Otherwise the calls whose deadlines
+   * are over by now (`#overUntil`) expire: at once if the timer was on time. If it was late, the process was blocked, and answers that
+   * have arrived meanwhile are read first. Without calls the timer is not set again.
    */
   #expireDueCalls(): void {
     const now = nowMs()
@@ -122,12 +126,14 @@ export class Deadline {
       this.#timer = undefined
       return
     }
-    const left = this.#first.endsAt - (now - this.#uncounted)
+    const countedNow = now - this.#uncountedMs
+    const left = this.#first.endsAt - countedNow
     if (left > 0) this.#scheduleCheck(left, now)
     else {
-      this.#over = now - this.#uncounted
+      this.#overUntil = countedNow
+      const isOnTime = now - this.#dueAt < ON_TIME_MS
       // After an event-loop stall, timers fire before pending socket data is read.
-      if (now - this.#dueAt < 1) this.#expireOver()
+      if (isOnTime) this.#expireOver()
       else afterReading(() => this.#expireOver())
     }
   }
@@ -141,27 +147,28 @@ export class Deadline {
    */
   #postponeByBusyTime(now: number): void {
     const { answered, waiting } = this.traffic
-    const isLate = now - this.#dueAt >= LATE_MS
-    if (waiting > 0 || this.#wasCrowded) {
-      if (answered !== this.#answered) this.#uncounted += this.#busyMs(now)
-      else if (isLate) this.#uncounted += Math.min(this.#busyMs(now), now - this.#dueAt)
-    }
+    const lateMs = now - this.#dueAt
+    const isLate = lateMs >= LATE_MS
+    const areQueued = waiting > 0 || this.#wereQueuedWhenSet
+    const hasAnswered = answered !== this.#answeredWhenSet
+    if (areQueued && hasAnswered) this.#uncountedMs += this.#busyMs(now)
+    else if (areQueued && isLate) this.#uncountedMs += Math.min(this.#busyMs(now), lateMs)
     if (!isLate) return
     for (let late = this.#last; late && late.since >= this.#setAt; late = late.before) {
-      late.endsAt = now + this.ms - this.#uncounted
+      late.endsAt = now + this.ms - this.#uncountedMs
     }
   }
 
   /** Returns the milliseconds since the timer was set in which this process was busy; 0 if the runtime does not measure idle time. */
   #busyMs(now: number): number {
     const idle = idleMs()
-    if (idle === undefined || this.#idleMs === undefined) return 0
-    return Math.max(0, now - this.#setAt - (idle - this.#idleMs))
+    if (idle === undefined || this.#idleMsWhenSet === undefined) return 0
+    return Math.max(0, now - this.#setAt - (idle - this.#idleMsWhenSet))
   }
 
   /**
    * Expires the calls whose time is over, which come first in the list, and sets the timer for the next one, if there is any. The end
-   * of a call (`endsAt`) is in counted time: `#uncounted` are the milliseconds so far in which this process was slow and not the
+   * of a call (`endsAt`) is in counted time: `#uncountedMs` are the milliseconds so far in which this process was slow and not the
    * store.
    */
   #expireOver(): void {
@@ -170,7 +177,8 @@ export class Deadline {
       entry.expire(this.#timeout())
     }
     const now = nowMs()
-    if (this.#first) this.#scheduleCheck(Math.max(1, this.#first.endsAt - (now - this.#uncounted)), now)
+    if (this.#first)
+      this.#scheduleCheck(Math.max(LEAST_CHECK_MS, this.#first.endsAt - (now - this.#uncountedMs)), now)
     else this.#timer = undefined
   }
 
@@ -208,6 +216,12 @@ const LONGEST_CHECK_MS = 10
 
 /** How late a timer fires when the process itself was busy, in milliseconds. */
 const LATE_MS = 5
+
+/** A timer that fires less late than this, in milliseconds, was not kept back: nothing that has arrived is unread. */
+const ON_TIME_MS = 1
+
+/** The shortest time for which the timer is set again after calls have expired, in milliseconds. */
+const LEAST_CHECK_MS = 1
 
 /**
  * Runs a task after the event loop has read the data that has arrived, so that no call expires whose answer is only unread. In

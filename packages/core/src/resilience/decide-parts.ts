@@ -16,6 +16,7 @@ export function decideParts<T>(
 ): MaybePromise<T> {
   if (parts.some(isKnownDenied)) return tryAll(parts, charged)
   const sentAt = performance.now()
+  /** Settles the returned promise. It is set by then, as the receiver gets nothing before this has returned. */
   let settle!: { resolve(made: MaybePromise<T>): void; failed(error: unknown): void }
   const receiver: WholeReceiver = {
     /**

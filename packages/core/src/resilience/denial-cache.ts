@@ -46,7 +46,7 @@ export class DenialCache {
     const denials = this.#denials.get(key)
     if (!denials) return undefined
     const now = this.clock.now()
-    let costs = 0
+    let costsKnown = 0
     let isDenied = false
     let newest: RememberedDenial | undefined
     let larger: RememberedDenial | undefined
@@ -54,13 +54,14 @@ export class DenialCache {
       if (now >= denial.until || !haveEqualNumbers(denial.policies, policies)) continue
       if (cost === denial.cost) return answerAt(now, denial)
       if (cost > denial.cost || (cost > denial.answer.remaining && now < denial.scarceUntil)) isDenied = true
-      if (cost < denial.boundsBelow && !(larger && larger.endsAt <= denial.endsAt)) larger = denial
+      const waitsLess = !larger || denial.waitEndsAt < larger.waitEndsAt
+      if (cost < denial.boundsCostsBelow && waitsLess) larger = denial
       newest ??= denial
-      costs++
+      costsKnown++
     }
     if (!isDenied) return undefined
     // Calls that are made at once may not ask beyond the four either.
-    if (costs + newest!.asking < COSTS) {
+    if (costsKnown + newest!.asking < ASKING_COSTS) {
       newest!.asking++
       return undefined
     }
@@ -95,9 +96,19 @@ export class DenialCache {
     // Whether the answer includes a correction that was made meanwhile is unknown.
     if (receivedAt >= until || call.number <= (this.#corrected.get(key) ?? 0)) return
     const scarceUntil = validUntil(answer.nextUnitAt ?? answer.now)
-    const endsAt = receivedAt + answer.at - answer.now
-    const boundsBelow = cost
-    const denial = { policies, cost, boundsBelow, until, scarceUntil, receivedAt, endsAt, answer, asking: 0 }
+    const waitEndsAt = receivedAt + answer.at - answer.now
+    const boundsCostsBelow = cost
+    const denial = {
+      policies,
+      cost,
+      boundsCostsBelow,
+      until,
+      scarceUntil,
+      receivedAt,
+      waitEndsAt,
+      answer,
+      asking: 0,
+    }
     this.#denials.set(key, withEarlier(denial, this.#denials.get(key) ?? []), receivedAt)
   }
 
@@ -121,7 +132,7 @@ interface RememberedDenial {
   readonly policies: readonly Policy[]
   readonly cost: number
   /** Costs below this one have to wait no longer than it: its own, or a smaller one that was later told to wait longer. */
-  boundsBelow: number
+  boundsCostsBelow: number
   /** The cost and all larger ones are denied before this instant, counted from when the call was sent. */
   readonly until: number
   /** Costs above what remained are denied before this instant, which is no later than `until`. */
@@ -129,36 +140,42 @@ interface RememberedDenial {
   /** When the answer came. Waits count from here, so that a reported wait is never too short. */
   readonly receivedAt: number
   /** The end of the wait that is reported. */
-  readonly endsAt: number
+  readonly waitEndsAt: number
   readonly answer: Answer
   /** Of the newest under its limits: calls that were let through though it denies them, and have no answer yet. */
   asking: number
 }
 
 /** Costs of a key that ask under the same limits. */
-const COSTS = 4
+const ASKING_COSTS = 4
 /** Denials that are cached of a key, under all limits that it is called with. */
 const MOST_PER_KEY = 16
 
 /**
  * Returns the denials to keep of a key, the newest first: `denial`, and those of the `earlier` ones that are still valid. Under the
- * same limits at most three of other costs are kept, as four costs of a key may ask for their exact wait; under all limits 16.
+ * same limits at most three of other costs are kept, as four costs of a key may ask for their exact wait; under all limits 16. An
+ * earlier one that names a shorter wait than this smaller cost got bounds the waits only of costs that are smaller still.
  * The new denial takes over the number of calls that are `asking` the store now, less this one, which has its answer.
  */
 function withEarlier(
   denial: RememberedDenial,
   earlier: readonly RememberedDenial[],
 ): readonly RememberedDenial[] {
-  const { policies, cost, receivedAt } = denial
-  let otherCosts = COSTS - 1
-  const valid = earlier.filter((other) => {
-    if (receivedAt >= other.until) return false
-    if (!haveEqualNumbers(other.policies, policies)) return true
+  const { policies, cost, receivedAt, waitEndsAt } = denial
+  const kept = [denial]
+  let otherCosts = 0
+  for (const other of earlier) {
+    if (receivedAt >= other.until) continue
+    if (!haveEqualNumbers(other.policies, policies)) {
+      kept.push(other)
+      continue
+    }
     denial.asking = Math.max(denial.asking, other.asking - 1)
-    if (cost < other.boundsBelow && other.endsAt < denial.endsAt) other.boundsBelow = cost
-    return other.cost !== cost && otherCosts-- > 0
-  })
-  return [denial, ...valid.slice(0, MOST_PER_KEY - 1)]
+    const isBoundTooShort = other.waitEndsAt < waitEndsAt
+    if (isBoundTooShort && cost < other.boundsCostsBelow) other.boundsCostsBelow = cost
+    if (other.cost !== cost && ++otherCosts < ASKING_COSTS) kept.push(other)
+  }
+  return kept.slice(0, MOST_PER_KEY)
 }
 
 /**

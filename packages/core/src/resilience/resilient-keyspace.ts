@@ -260,13 +260,15 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /**
    * Copies a block that the store reports to the state in memory that decides in an outage. Marked `isPenalty`, it never shortens
-   * another block there. If the store reports none and a block is known here, that block is over (`isOver`): a block of duration 0
-   * without the mark ends it.
+   * another block there. If the store reports none and a block is known here, that block is over, and ends here too: by a block of
+   * duration 0.
    */
   #keepBlock(key: string, { now, reason, blockedUntil = now }: Answer): void {
-    const isOver = blockedUntil <= now && reason !== 'blocked' && this.isKnownBlocked(key)
-    if (blockedUntil > now || isOver)
-      this.#keep({ kind: 'block', key, duration: blockedUntil - now, isPenalty: !isOver })
+    if (blockedUntil > now) {
+      this.#keep({ kind: 'block', key, duration: blockedUntil - now, isPenalty: true })
+    } else if (reason !== 'blocked' && this.isKnownBlocked(key)) {
+      this.#keep({ kind: 'block', key, duration: 0 })
+    }
   }
 
   /**

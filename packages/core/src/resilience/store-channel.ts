@@ -136,7 +136,8 @@ export class StoreChannel implements Traffic {
    * answered, because it shows nothing about the server.
    */
   callEnded<T>(call: PendingCall<T>): void {
-    if (!call.isOverdue || this.#overdue.delete(call)) this.#inFlight--
+    const wasLost = call.isOverdue && !this.#overdue.delete(call)
+    if (!wasLost) this.#inFlight--
     if (!call.unsent) {
       this.#isSilent = false
       this.answered++
@@ -152,21 +153,22 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Notes that a call failed, or that its deadline passed (`isOverdue`), and returns the failure as its caller gets it. A failure
+   * Notes that a call failed, or that its deadline passed (`hasTimedOut`), and returns the failure as its caller gets it. A failure
    * that the next call would meet too (SILENCES), such as a timeout, may open the circuit; any other error is an answer and closes
    * it. A misuse counts as neither. An `unsent` call counts only while the store is silent (the last call that was sent got no
    * answer in time), as it says nothing about a store that answers others.
    */
-  callFailed<T>(error: unknown, call: PendingCall<T>, isOverdue: boolean): unknown {
+  callFailed<T>(error: unknown, call: PendingCall<T>, hasTimedOut: boolean): unknown {
     const { request, unsent, isInFlight } = call
-    if (isOverdue && isInFlight) this.#overdue.set(call, nowMs())
+    if (hasTimedOut && isInFlight) this.#overdue.set(call, nowMs())
     if (!isOutage(error)) return error
     const failure = this.explained(error)
-    if (isOverdue && !unsent) this.#isSilent = true
-    if (unsent && !this.#isSilent) return failure
+    if (hasTimedOut && !unsent) this.#isSilent = true
+    const saysNothing = unsent && !this.#isSilent
+    if (saysNothing) return failure
     this.#health.degraded(failure)
-    if ((SILENCES as readonly StoreFailure[]).includes(failureOf(error)))
-      this.#circuit.failed(failure, request.deadline.ms)
+    const isSilence = (SILENCES as readonly StoreFailure[]).includes(failureOf(error))
+    if (isSilence) this.#circuit.failed(failure, request.deadline.ms)
     else this.#circuit.succeeded()
     return failure
   }
@@ -380,7 +382,8 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   /** Has the channel count the failure, then passes the request's answer to it (`answerByFailureMode`) to the receiver, or else the error. */
   #settleFailed(error: unknown): void {
     const { request, receiver } = this
-    const failure = request.channel.callFailed(error, this, this.gone)
+    const hasTimedOut = this.gone // one that failed in time is not gone here
+    const failure = request.channel.callFailed(error, this, hasTimedOut)
     if (!request.answerByFailureMode) return receiver.failed(failure)
     let answer: T
     try {

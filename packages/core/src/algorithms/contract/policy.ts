@@ -187,9 +187,8 @@ export class Policy {
   }
 
   /**
-   * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are. `declared`
-   * is the option for the capacity, such as a burst, with its value. An algorithm without that option has its limit as capacity,
-   * which then follows a new limit. A policy of limit 0 has capacity 0, so with a new limit it gets back the capacity from
+   * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are. An algorithm
+   * without an option for the capacity, such as a burst, has its limit as capacity, which then follows a new limit. A policy of limit 0 has capacity 0, so with a new limit it gets back the capacity from
    * before, or, if none is known, its limit.
    * @throws {PolicyError} for invalid numbers.
    */
@@ -198,14 +197,20 @@ export class Policy {
     if (this.calendar && changed.window !== undefined) {
       throw new PolicyError('INVALID_OPTION', 'policy.with has no option window for a calendarWindow')
     }
-    const { limit = this.limit, capacity, window = this.windowMs, name = this.name } = changed
+    const { limit = this.limit, window = this.windowMs, name = this.name } = changed
+    const capacity = this.#capacityAfter(changed.capacity)
+    const numbers = capacity ? { ...this.#numbers, capacity } : this.#numbers
+    return new Policy(this.algorithm, { limit, window, name }, numbers)
+  }
+
+  /** The option for the capacity after a change to `given`, or to none; undefined if the capacity then follows the limit. */
+  #capacityAfter(given: number | undefined): PolicyNumbers['capacity'] {
     const { capacity: declared } = this.#numbers
-    const presentCapacity = this.limit === 0 ? declared?.value : this.capacity
-    const newCapacity = capacity ?? (declared ? presentCapacity : undefined)
-    if (newCapacity === undefined) return new Policy(this.algorithm, { limit, window, name }, this.#numbers)
-    const isGiven = capacity !== undefined || !this.isCapacityLimit
-    const capacityOption = { name: declared?.name ?? 'capacity', value: newCapacity, isGiven }
-    return new Policy(this.algorithm, { limit, window, name }, { ...this.#numbers, capacity: capacityOption })
+    const before = this.limit === 0 ? declared?.value : this.capacity
+    const value = given ?? (declared ? before : undefined)
+    if (value === undefined) return undefined
+    const isGiven = given !== undefined || !this.isCapacityLimit
+    return { name: declared?.name ?? 'capacity', value, isGiven }
   }
 }
 
