@@ -51,9 +51,10 @@ export class Gathering {
     const call = new GatheredCall<T>(ids, act, caller)
     if (this.takesMany || this.#busyIds.has(ids[0]!)) this.#enqueue(call)
     else {
-      const lost = this.#update([call])
-      if (Array.isArray(lost)) return call.outcome()
-      this.#follow([call], lost as Promise<readonly string[]>)
+      const update = this.#update([call])
+      const hasEnded = Array.isArray(update)
+      if (hasEnded) return call.outcome()
+      this.#follow([call], update as Promise<readonly string[]>)
     }
     return new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
@@ -92,7 +93,7 @@ export class Gathering {
     const most = this.takesMany ? MANY : ONE
     if (this.#updates.size >= most.updates) return []
     const [takenIds, blockedIds] = [new Set<string>(), new Set(this.#busyIds)]
-    const [taken, left]: [GatheredCall<unknown>[], GatheredCall<unknown>[]] = [[], []]
+    const [taken, waiting]: [GatheredCall<unknown>[], GatheredCall<unknown>[]] = [[], []]
     const isOfSameSort = ({ ids }: GatheredCall<unknown>): boolean =>
       ids.length > 1 === (taken[0]?.ids ?? ids).length > 1
     for (const call of this.#waiting) {
@@ -104,9 +105,9 @@ export class Gathering {
         isOfSameSort(call) &&
         call.ids.every((id) => !blockedIds.has(id) && (takenIds.has(id) || takenIds.size < most.ids))
       for (const id of call.ids) (fits ? takenIds : blockedIds).add(id)
-      ;(fits ? taken : left).push(call)
+      ;(fits ? taken : waiting).push(call)
     }
-    this.#waiting = left
+    this.#waiting = waiting
     return taken
   }
 
@@ -143,16 +144,18 @@ export class Gathering {
     const busy = idsOf(calls)
     this.#updates.set(busy, performance.now())
     for (const id of busy) this.#busyIds.add(id)
-    const end = (lost: readonly string[], failure?: () => never): void => {
-      const areLost = new Set(lost)
-      const toRepeat = calls.filter(
-        (call) => call.ids.some((id) => areLost.has(id)) && ++call.tries < MOST_TRIES,
-      )
+    /** Ends the update, some ids of which may be lost. Without a `failure` of the update each call has an outcome of its own. */
+    const end = (lostIds: readonly string[], failure?: () => never): void => {
+      const lost = new Set(lostIds)
+      const isLost = (call: GatheredCall<unknown>): boolean => call.ids.some((id) => lost.has(id))
+      const toRepeat = calls.filter((call) => isLost(call) && ++call.tries < MOST_TRIES)
       this.#freeIds(busy)
       this.#waiting.unshift(...toRepeat)
-      for (const call of calls)
-        if (lost.length === 0 || !toRepeat.includes(call))
-          call.settle(call.tries < MOST_TRIES ? failure : unkept)
+      for (const call of calls) {
+        if (toRepeat.includes(call)) continue
+        const wasInVain = call.tries >= MOST_TRIES
+        call.settle(wasInVain ? unkept : failure)
+      }
       this.#sendWaiting()
     }
     Promise.resolve(update).then(end, (error: unknown) => end(NONE, () => fail(error)))

@@ -198,8 +198,8 @@ class KeyspaceOver implements Keyspace {
       const isAnew = isCounted && this.penalty.then === 'fresh' && this.#table.isBlocked
       const epoch = isAnew || !before ? random() : before.epoch
       const version = isCharged || isAnew || !before ? random() : before.version
-      const own = answer.booking && before && { ...answer.booking, key, epoch, version, before }
-      return { result: answer.booking ? { ...answer, booking: own } : answer, epoch, version }
+      const kept = answer.booking && before && { ...answer.booking, key, epoch, version, before }
+      return { result: answer.booking ? { ...answer, booking: kept } : answer, epoch, version }
     })
   }
 
@@ -246,8 +246,8 @@ class KeyspaceOver implements Keyspace {
     return this.#change(change.key, caller, (state) => {
       const { kind } = change
       if (kind === 'reset') return { result: 0, isReset: true }
-      const isEnd = kind === 'block' && change.duration === 0
-      if (!state && (isEnd || kind === 'refund' || kind === 'release')) return { result: 0 }
+      const isUnblock = kind === 'block' && change.duration === 0
+      if (!state && (isUnblock || kind === 'refund' || kind === 'release')) return { result: 0 }
       if (state && kind === 'release') {
         const { decidedAt } = change.charge
         if (decidedAt < this.#table.born || decidedAt > state.written) return { result: 0 }

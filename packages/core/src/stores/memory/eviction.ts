@@ -54,17 +54,18 @@ export class Eviction {
    * Frees one key of a full store. Returns it if something was lost with it, undefined if its allowance was full again. First the
    * next rows are searched for a full key, unless a whole round has just found none (`#restUntil`). Otherwise the victim is the
    * key of the lowest rank (how much would be lost with it) in a sample. If even that one matters, all keys are searched for a
-   * lesser one: it was denied and ranks above what samples usually find (`#usualRank`), or is blocked. `areAll` says when that is in
-   * vain: if all keys were blocked or held ('size'), one that only a penalty blocks will do; if operators block all ('bans'), any.
+   * lesser one, whose rank is best below `wanted`: it was denied and ranks above what samples usually find (`#usualRank`), or is
+   * blocked, or the sample found no key (Infinity). `areAll` says when that is in vain: if all keys were blocked or held ('size'), one
+   * that only a penalty blocks will do; if operators block all ('bans'), any.
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
     let rank = this.#victimOfSample(now)
-    const wanted = rank >= PENALIZED && areAll('size') ? BANNED : PENALIZED
-    const matters =
-      rank < PENALIZED
-        ? rank >= DENIED && rank > this.#usualRank
-        : rank >= wanted && (rank === Infinity || !areAll('bans'))
+    const isBlocked = rank >= PENALIZED
+    const wanted = isBlocked && areAll('size') ? BANNED : PENALIZED
+    const matters = isBlocked
+      ? rank >= wanted && (rank === Infinity || !areAll('bans'))
+      : rank >= DENIED && rank > this.#usualRank
     if (matters) rank = this.#searchAll(rank, now, wanted)
     if (this.#usualRank === UNKNOWN || rank < this.#usualRank) this.#usualRank = rank
     const { table, row } = this.#victim
@@ -273,8 +274,8 @@ const BANNED = 11
  */
 export class Overflow {
   /** Evicted keys of this span, and of the one before. A span lasts until its first key would have been full again. */
-  #forgotten = 0
-  #before = 0
+  #evictedInSpan = 0
+  #evictedInLastSpan = 0
   #spanEnd = 0
 
   constructor(private readonly maxKeys: number) {}
@@ -287,12 +288,12 @@ export class Overflow {
    */
   note({ table, fullAgainAt, wasExhausted }: Evicted, now: number): Notice | undefined {
     if (now >= this.#spanEnd) {
-      this.#before = this.#forgotten
-      this.#forgotten = 0
+      this.#evictedInLastSpan = this.#evictedInSpan
+      this.#evictedInSpan = 0
       this.#spanEnd = Math.max(fullAgainAt, now + 1)
     }
-    this.#forgotten++
-    const needed = this.maxKeys + Math.max(this.#forgotten, this.#before)
+    this.#evictedInSpan++
+    const needed = this.maxKeys + Math.max(this.#evictedInSpan, this.#evictedInLastSpan)
     if (wasExhausted && needed >= 2 * table.neededKeys) {
       table.neededKeys = needed
       const message = `the memory store forgets exhausted callers: maxKeys is ${this.maxKeys} and had to be ${needed}`

@@ -66,6 +66,8 @@ export const MEMORY_STORE = {
 /** Microseconds for which a key that is full again stays while `#isRoomy`: finding it costs a third of freeing and adding it. */
 const KEPT_US = 5_000_000
 const SLICE_ROWS = 4096
+/** Rows between two looks at the time. */
+const STEP_ROWS = 16
 /** Milliseconds of a slice of sweeping, short enough not to delay the event loop noticeably. */
 const SLICE_MS = 0.9
 
@@ -229,8 +231,9 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     const rows = Math.min(SLICE_ROWS, this.chunks.list.length * CHUNK_ROWS)
     let [seen, freed] = [0, 0]
     const since = this.#isRoomy ? now - KEPT_US : now
-    for (; seen < rows && performance.now() < end; seen += 16) freed += this.#eviction.sweep(16, since)
-    return freed * 4 > seen
+    for (; seen < rows && performance.now() < end; seen += STEP_ROWS)
+      freed += this.#eviction.sweep(STEP_ROWS, since)
+    return freed > seen / 4
   }
 
   /** Discards the state of every key of every limiter. */

@@ -24,7 +24,7 @@ export class KeyReservations {
   /** An instant before which no open reservation ends; if none is open, it is that at which marks go, or all that is known. */
   nextEnd = Infinity
   /** How many are open. */
-  open = 0
+  openCount = 0
   /** The latest end of one that was settled, and of one that has ended unsettled, whose marks are gone. */
   #settledUntil = 0
   #unsettledUntil = 0
@@ -44,11 +44,9 @@ export class KeyReservations {
     own.#unsettledUntil = unsettledUntil!
     for (let i = 0; i < rest.length; i += ENTRY) {
       const [id, at, cost, atEnd, end, high, low] = rest.slice(i, i + ENTRY)
-      FLOAT.setUint32(0, high!)
-      FLOAT.setUint32(4, low!)
-      const effect = FLOAT.getFloat64(0)
+      const effect = fromHalves(high!, low!)
       own.#entries.push({ id: id!, at: at!, cost: cost!, atEnd: atEnd!, end: end!, effect })
-      if (effect === OPEN) own.open++
+      if (effect === OPEN) own.openCount++
     }
     return own
   }
@@ -58,10 +56,10 @@ export class KeyReservations {
    * fraction, becomes two numbers, the high and the low half of a double.
    */
   get numbers(): readonly number[] {
-    const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => {
-      FLOAT.setFloat64(0, effect)
-      return [id, at, cost, atEnd, end, FLOAT.getUint32(0), FLOAT.getUint32(4)]
-    })
+    const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => [
+      ...[id, at, cost, atEnd, end],
+      ...halvesOf(effect),
+    ])
     return [this.begun, this.nextEnd, this.#settledUntil, this.#unsettledUntil, ...entries]
   }
 
@@ -73,7 +71,7 @@ export class KeyReservations {
     const end = now + ttl
     this.#entries.push({ id, at, cost, atEnd, end, effect: OPEN })
     this.nextEnd = Math.min(this.nextEnd, end)
-    this.open++
+    this.openCount++
   }
 
   /** The reservation of this id, or a mark of it. */
@@ -98,7 +96,7 @@ export class KeyReservations {
   /** Makes an open reservation a mark that it was settled, and that so many units took effect. */
   settled(entry: ReservationEntry, effect: number): void {
     entry.effect = effect
-    this.open--
+    this.openCount--
   }
 
   /**
@@ -119,29 +117,37 @@ export class KeyReservations {
   }
 
   /**
-   * Marks the open reservations whose end has come by `now` as ended, and returns them, the earliest end first. An entry that is not
-   * open is a mark of how its reservation went. Marks whose time is over are forgotten, and the `max` oldest of the others if there
-   * are too many. `#unsettledUntil` and `#settledUntil` keep the latest end of the forgotten ones that had ended unsettled, and of
-   * those that were settled. `nextEnd` becomes the next instant at which this has something to do.
+   * Marks the open reservations whose end has come by `now` as ended, and returns them, the earliest end first. Forgets marks that
+   * are not needed any more. `nextEnd` becomes the next instant at which this has something to do.
    */
   takeEnded(now: number, max: number): readonly ReservationEntry[] {
     const ended = this.openByEnd.filter(({ end }) => end <= now)
     for (const entry of ended) entry.effect = ENDED
-    const left = this.#entries.filter((entry) => forgottenAt(entry) > now).length
-    let tooMany = left < MARKS * max ? 0 : left - (MARKS - 1) * max
+    this.openCount -= ended.length
+    this.#forgetMarks(now, max)
+    if (this.nextEnd <= now) {
+      const nextOpen = this.openByEnd[0]
+      // A mark of a reservation that ended unsettled is needed only to tell it from settled ones.
+      this.nextEnd = nextOpen?.end ?? (this.#latestEnd(isSettled) || this.#settledUntil + KNOWN)
+    }
+    return ended
+  }
+
+  /**
+   * Forgets the marks, which are the entries that are not open, whose time is over, and the `max` oldest of the others if there are
+   * too many. Of the forgotten the latest end is noted: of those that had ended unsettled, and of those that were settled in time.
+   */
+  #forgetMarks(now: number, max: number): void {
+    const lasts = (entry: ReservationEntry): boolean => forgottenAt(entry) > now
+    const lasting = this.#entries.filter(lasts).length
+    let surplus = lasting < MARKS * max ? 0 : lasting - (MARKS - 1) * max
     this.#entries = this.#entries.filter((entry) => {
-      if (forgottenAt(entry) > now && (isOpen(entry) || tooMany-- <= 0)) return true
+      if (lasts(entry) && (isOpen(entry) || surplus-- <= 0)) return true
       const { cost, end, effect } = entry
       if (effect === ENDED) this.#unsettledUntil = Math.max(this.#unsettledUntil, end)
       else if (cost > 0) this.#settledUntil = Math.max(this.#settledUntil, end)
       return false
     })
-    this.open -= ended.length
-    // A mark of a reservation that ended unsettled is needed only to tell it from settled ones.
-    if (this.nextEnd <= now)
-      this.nextEnd =
-        this.openByEnd[0]?.end ?? (this.#latestEnd(Number.isFinite) || this.#settledUntil + KNOWN)
-    return ended
   }
 
   /** The open ones, the earliest end first. */
@@ -156,7 +162,7 @@ export class KeyReservations {
 
   /** The instant from which on nothing has to be known of them. */
   get knownUntil(): number {
-    return Math.max(this.openUntil, Math.max(this.#latestEnd(Number.isFinite), this.#settledUntil) + KNOWN)
+    return Math.max(this.openUntil, Math.max(this.#latestEnd(isSettled), this.#settledUntil) + KNOWN)
   }
 
   /**
@@ -173,6 +179,24 @@ export class KeyReservations {
 
 export function isOpen({ effect }: ReservationEntry): boolean {
   return effect === OPEN
+}
+
+/** Whether the effect of an entry is that of a reservation that was settled: neither OPEN nor ENDED. */
+function isSettled(effect: number): boolean {
+  return Number.isFinite(effect)
+}
+
+/** The high and the low half of a float, as whole numbers. */
+function halvesOf(number: number): readonly [high: number, low: number] {
+  FLOAT.setFloat64(0, number)
+  return [FLOAT.getUint32(0), FLOAT.getUint32(4)]
+}
+
+/** The float with these halves. */
+function fromHalves(high: number, low: number): number {
+  FLOAT.setUint32(0, high)
+  FLOAT.setUint32(4, low)
+  return FLOAT.getFloat64(0)
 }
 
 /** The instant from which on a mark is not kept. */

@@ -3,7 +3,7 @@ import type { State } from '../../algorithms/contract/state.js'
 import type { Answer, Booking, Reason } from '../store.js'
 import type { PolicyList, PolicyLists } from './policy-lists.js'
 import type { Restrictions } from './restrictions.js'
-import type { Cursor } from './rows.js'
+import { type Cursor, DENIED, NOT_DENIED } from './rows.js'
 
 /**
  * Decides the plain calls of a table: `consume` or `book` of at least one unit on a key that has a row and no booking. Nearly
@@ -100,21 +100,22 @@ class CallsUnderOne implements PlainCalls {
     const at = this.take(this.#state, policy, now, cost, view)
     if (at > now) return this.#denied(list, row, now, at, maxWait)
     if (view.remaining === policy.capacity - cost) this.cursor.renew(list.policies, now)
-    if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, false)
+    if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, NOT_DENIED)
     return new MemoryAnswer(now, now, undefined, view.remaining, view.resetAt)
   }
 
   /**
    * Denies a call that passes at `at` at the earliest (Infinity: never); `take` has filled `#view`. Undefined if the table has to
    * decide: a penalty counts the refusal, the call may be booked, as `at` is no more than `maxWait` microseconds away, or more units
-   * count than the capacity (`remaining` is below 0).
+   * count than the capacity.
    */
   #denied(list: PolicyList, row: number, now: number, at: number, maxWait: number): Answer | undefined {
     const { remaining, resetAt } = this.#view
-    if (remaining < 0) return undefined
+    const isAboveCapacity = remaining < 0
+    if (isAboveCapacity) return undefined
     if (at === Infinity) return new MemoryAnswer(now, at, 'cost', remaining, resetAt)
     if (list.penalty || at <= now + maxWait) return undefined
-    this.cursor.rows.record(row, list.number, true)
+    this.cursor.rows.record(row, list.number, DENIED)
     return new MemoryAnswer(now, at, 'limit', remaining, resetAt)
   }
 
@@ -198,7 +199,7 @@ class CallsUnderSeveral implements PlainCalls {
       parts[3 * i + 2] = view.resetAt
     }
     if (wasFull) this.cursor.renew(policies, now)
-    if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, false)
+    if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, NOT_DENIED)
     const answer = new MemoryAnswer(now, now, undefined, remaining, resetAt)
     answer.binding = binding
     answer.parts = parts
@@ -206,9 +207,10 @@ class CallsUnderSeveral implements PlainCalls {
   }
 
   /**
-   * Denies a call that passes under each policy at the earliest at the cursor's `instants`, of which the latest binds. A `take` that
-   * denies charges nothing, and fills the view. Undefined if the table has to decide: a penalty counts the refusal, the call may be
-   * booked within `maxWait`, or more units count than a capacity.
+   * Denies a call. `instants` of the cursor has for each policy the earliest instant at which the cost passes: after `now` under
+   * those that refuse it, and the latest is binding. The refusing ones fill the view by `take`, which charges nothing then. `parts` has three
+   * numbers a policy: earliest instant, remaining, resetAt. Undefined if the table has to decide: a penalty counts the refusal, the
+   * call may be booked within `maxWait` microseconds, or more units count than the capacity of a policy.
    */
   #denied(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     const { policies, penalty } = list
@@ -220,7 +222,8 @@ class CallsUnderSeveral implements PlainCalls {
       const instant = instants[i]!
       if (instant > now) this.takes[i]!(states[i]!, policies[i]!, now, cost, view)
       else policies[i]!.algorithm.view(states[i]!, policies[i]!, now, view)
-      if (view.remaining < 0) return undefined
+      const isAboveCapacity = view.remaining < 0
+      if (isAboveCapacity) return undefined
       if (instant > at) {
         at = instant
         binding = i
@@ -232,8 +235,9 @@ class CallsUnderSeveral implements PlainCalls {
       parts[3 * i + 2] = view.resetAt
     }
     const fitsLater = at !== Infinity
-    if (fitsLater && (penalty || at <= now + maxWait)) return undefined
-    if (fitsLater) this.cursor.rows.record(row, list.number, true)
+    const mayBeBooked = at <= now + maxWait
+    if (fitsLater && (penalty || mayBeBooked)) return undefined
+    if (fitsLater) this.cursor.rows.record(row, list.number, DENIED)
     const answer = new MemoryAnswer(now, at, fitsLater ? 'limit' : 'cost', remaining, resetAt)
     answer.binding = binding
     answer.parts = parts

@@ -1,8 +1,8 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
-import type { ReservationChange, ReservationEffect, ReserveCall } from '../reservations.js'
+import type { ReservationChange, ReservationEffect, ReserveCall, Reserved } from '../reservations.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, Reservations, Together } from '../store.js'
 import { isDenied } from '../store.js'
-import { ENDED, isOpen, KeyReservations } from './key-reservations.js'
+import { ENDED, isOpen, KeyReservations, type ReservationEntry } from './key-reservations.js'
 import type { PolicyList } from './policy-lists.js'
 import type { Table } from './table.js'
 
@@ -11,7 +11,14 @@ export interface OpenTable {
   readonly table: Table
   readonly list: PolicyList
   /** The latest write to the state, where the clock may have been set back behind it. */
-  readonly written?: number
+  readonly written?: number | undefined
+}
+
+/** A key as it stands at `now`: its row in a table, 0 without one, and its reservations that have not ended. */
+interface FoundKey extends OpenTable {
+  readonly row: number
+  readonly own: KeyReservations | undefined
+  readonly now: number
 }
 
 /**
@@ -44,8 +51,8 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    * reservation is settled.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    const { table, list, row, own } = this.#find(key)
-    if (!own?.open) return table.decide(list, ask, key, cost, maxWait)
+    const { table, list, row, own } = this.#findWithoutEnded(key)
+    if (!own?.openCount) return table.decide(list, ask, key, cost, maxWait)
     const answer = table.decide(list, ask, key, cost, 0)
     // A block after which the key begins anew has forgotten its reservations.
     if ((ask !== 'peek' && answer.reason === undefined) || !table.reserved.has(row)) return answer
@@ -57,20 +64,20 @@ export class ReservingKeyspace implements Keyspace, Reservations {
   }
 
   fits(key: string, cost: number): boolean {
-    const { table, list } = this.#find(key)
+    const { table, list } = this.#findWithoutEnded(key)
     return table.fits(list, key, cost)
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
-    return this.#find(booking.key).table.confirm(booking)
+    return this.#findWithoutEnded(booking.key).table.confirm(booking)
   }
 
   cancel(booking: Booking): boolean {
-    return this.#find(booking.key).table.cancel(this.policies, booking)
+    return this.#findWithoutEnded(booking.key).table.cancel(this.policies, booking)
   }
 
   correct(change: Correction): number {
-    const { table, list } = this.#find(change.key)
+    const { table, list } = this.#findWithoutEnded(change.key)
     return table.correct(list, change)
   }
 
@@ -82,8 +89,8 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    */
   reserve(call: ReserveCall): Answer {
     const { key, cost } = call
-    const { table, own, written = 0 } = this.#find(key, this.max)
-    if (own && own.open >= this.max) {
+    const { table, own, written = 0 } = this.#findWithoutEnded(key, this.max)
+    if (own && own.openCount >= this.max) {
       const answer = this.decide('peek', key, cost, 0)
       if (answer.reason === undefined || answer.reason === 'limit') {
         const at = Math.max(own.nextEnd, answer.at)
@@ -103,17 +110,16 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    */
   change(change: ReservationChange): ReservationEffect {
     const { key, id, end, kind } = change
-    const { table, list, row, own, now } = this.#find(key, this.max)
+    const found = this.#findWithoutEnded(key, this.max)
+    const { own, now } = found
     const entry = own?.find(id)
     const open = entry && isOpen(entry) ? entry : undefined
-    if (entry && !open && entry.effect !== ENDED) {
+    const wasSettled = entry && !open && entry.effect !== ENDED
+    if (wasSettled) {
       const wasInTime = entry.cost > 0
       // After its end as much as where the mark is gone.
-      return {
-        state: wasInTime ? 'settled' : 'late',
-        effect: wasInTime && entry.end <= now ? 0 : entry.effect,
-        end,
-      }
+      const effect = wasInTime && entry.end <= now ? 0 : entry.effect
+      return { state: wasInTime ? 'settled' : 'late', effect, end }
     }
     if (open && kind === 'extend') {
       own!.extend(open, now + change.ttl, Math.min(open.cost, change.atEnd ?? open.atEnd))
@@ -121,13 +127,23 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     }
     if (!entry && own?.wasSettled(change)) return { state: 'settled', effect: 0, end }
     if (kind === 'extend') return { state: 'late', effect: 0, end }
-    const difference = change.units - (open?.cost ?? 0)
+    const effect = this.#settle(found, open, change, change.units)
+    return { state: open ? 'settled' : 'late', effect, end }
+  }
+
+  /**
+   * Settles a reservation at `units`: charges or gives back what `open` has charged too little or too much; without `open` nothing is
+   * charged any more. Leaves a mark of that, and returns the units that took effect, below 0 if they were given back.
+   */
+  #settle(found: FoundKey, open: ReservationEntry | undefined, { key, id }: Reserved, units: number): number {
+    const { table, list, row, own, now } = found
+    const difference = units - (open?.cost ?? 0)
     let effect = 0
     if (difference > 0) effect = table.correct(list, { kind: 'charge', key, cost: difference })
     if (difference < 0) effect = 0 - table.giveBack(list, row, open!, -difference, now)
     if (open) own!.settled(open, effect)
     else if (difference > 0) this.#reservationsOf(table, key, now).settledLate(id, effect, now)
-    return { state: open ? 'settled' : 'late', effect, end }
+    return effect
   }
 
   /** Returns the reservations of a key whose state is in the table; makes an empty list of them, kept from now on, if it had none. */
@@ -140,7 +156,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
 
   /** Gives back the key's reservations that have ended. */
   giveBackEnded(key: string): void {
-    this.#find(key)
+    this.#findWithoutEnded(key)
   }
 
   /**
@@ -149,7 +165,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    * that a late settlement is recognized. With `max`, the most open reservations of a key, the oldest marks are forgotten if there
    * are too many for one more.
    */
-  #find(key: string, max = Infinity) {
+  #findWithoutEnded(key: string, max = Infinity): FoundKey {
     const { table, list, written } = this.openTable()
     const row = table.cursor.rows.find(key)
     const now = table.now()

@@ -4,6 +4,10 @@ import { copiedText } from '../../values/key.js'
 import type { Undo } from './bookings.js'
 import { KeyIndex } from './key-index.js'
 
+/** Whether a call is noted as denied, in `Rows.record`. */
+export const DENIED = true
+export const NOT_DENIED = false
+
 /** The first cell of every row; the policies' cells follow in declared order. */
 const BORN = 0
 const HEADER_CELLS = 1

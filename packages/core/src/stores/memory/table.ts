@@ -7,7 +7,7 @@ import type { KeyReservations, ReservationEntry } from './key-reservations.js'
 import { fitsWithin, MemoryAnswer, type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
 import { reasonOf, Refusals, Restrictions } from './restrictions.js'
-import { Cursor } from './rows.js'
+import { Cursor, DENIED, NOT_DENIED } from './rows.js'
 
 /**
  * The state of every key of one limiter under lists of policies of the same shapes (algorithms and windows). Lists may differ in
@@ -105,7 +105,7 @@ export class Table {
     const charges = ask !== 'peek' && ask !== 'try'
     if (reason === undefined && cost > 0 && charges) booking = this.#charge(call, ask === 'commit')
     else if (reason === 'limit' && row !== 0 && ask !== 'peek' && ask !== 'commit') {
-      this.cursor.rows.record(row, call.list.number, true)
+      this.cursor.rows.record(row, call.list.number, DENIED)
       isRefusalCounted = penalty !== undefined
       if (penalty) this.#penalize(call, penalty)
     }
@@ -150,7 +150,7 @@ export class Table {
     const { cursor, bookings } = this
     const row = call.row || this.#add(key, now)
     call.row = row
-    cursor.rows.record(row, list.number, false)
+    cursor.rows.record(row, list.number, NOT_DENIED)
     const isFull = this.#isFull(list.policies, row, now)
     const isBooked = at > now || mayBeUndone
     const undo = isBooked ? bookings.open(row, at, cursor.cells(), cursor.rings()) : undefined
@@ -413,7 +413,7 @@ export class Table {
   rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
     const row = known || this.#add(key, now)
-    rows.record(row, number, false)
+    rows.record(row, number, NOT_DENIED)
     this.cursor.select(row)
     return row
   }
