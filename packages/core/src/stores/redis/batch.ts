@@ -28,23 +28,27 @@ export class Batch {
    * Adds a call to those that are sent together, and returns true. Returns false if there is no room, or if a different call on its key
    * is in the batch. An equal call on its key becomes a duplicate of that call: the script then makes the call several times. `units`
    * bound the time that Redis takes for a batch, `keys` and `size` its keys and calls, a call on several keys counting once for each.
+   * A call alone is never too large.
    */
   add(call: ScriptCall): boolean {
-    if (this.size > 0 && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
-    let calls = this.#byKeyspace.get(call.keyspace)
-    const first = calls?.get(call.callerKey)
-    if (first === undefined) {
+    const isEmpty = this.size === 0
+    if (!isEmpty && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
+    let callsByKey = this.#byKeyspace.get(call.keyspace)
+    const onSameKey = callsByKey?.get(call.callerKey)
+    if (onSameKey === undefined) {
       const keys = call.keys?.length ?? 1
-      if (this.size > 0 && this.keys + keys > MOST_KEYS) return false
+      if (!isEmpty && this.keys + keys > MOST_KEYS) return false
       this.keys += keys
-      this.size += keys - 1
-      if (!calls) this.#byKeyspace.set(call.keyspace, (calls = new Map()))
-      calls.set(call.callerKey, call)
+      this.size += keys
+      if (!callsByKey) this.#byKeyspace.set(call.keyspace, (callsByKey = new Map()))
+      callsByKey.set(call.callerKey, call)
       this.calls.push(call)
-    } else if (!first.sharesArgument(call)) return false
-    else if (first.duplicates) first.duplicates.push(call)
-    else first.lead!([call])
-    this.size++
+    } else {
+      if (!onSameKey.sharesArgument(call)) return false
+      if (onSameKey.duplicates) onSameKey.duplicates.push(call)
+      else onSameKey.lead!([call])
+      this.size++
+    }
     this.#units += call.units
     return true
   }
@@ -52,12 +56,15 @@ export class Batch {
 
 /**
  * Puts a call into the first of the waiting batches (oldest first) that has room, or into a new one. Calls on a key keep their
- * order, so the search begins at the last batch that has its key.
+ * order, so the search begins at the last batch that has its key, and at the first batch if none has.
  */
 export function gather(call: ScriptCall, waiting: Batch[]): void {
   let i = waiting.length - 1
   while (i > 0 && !waiting[i]!.has(call)) i--
-  for (i = Math.max(i, 0); i < waiting.length; i++) if (waiting[i]!.add(call)) return
+  for (i = Math.max(i, 0); i < waiting.length; i++) {
+    const isAdded = waiting[i]!.add(call)
+    if (isAdded) return
+  }
   const batch = new Batch()
   batch.add(call)
   waiting.push(batch)
@@ -71,38 +78,50 @@ const MOST_KEYS = 64
 export const MOST_CALLS = 128
 
 /**
- * Returns what a batch is sent as, the keys and the arguments of the script, and its calls in the order of the replies. The script
- * uses the last argument for all remaining keys. So calls on one key each are put into a new order: those that share an argument
- * (the same cost and limits), usually nearly all, come last; a call with duplicates has an argument of its own. Calls on several
- * keys keep their order, as they may have keys in common. In their place an empty argument stands for that of the call before,
- * and one at the end says that some keys are in common.
+ * Returns what a batch is sent as, the keys and the arguments of the script, and its calls in the order of the replies. All are calls
+ * on one key each, or all on several.
  */
 export function packBatch(gathered: readonly ScriptCall[]) {
   const keys: string[] = []
   const args: Buffer[] = []
   let calls = gathered
   if (gathered.length === 1) gathered[0]!.addTo(keys, args)
-  else if (gathered[0]!.keys) {
-    for (const [i, call] of gathered.entries()) {
-      const shares = i > 0 && call.sharesArgument(gathered[i - 1]!)
-      call.addTo(keys, shares ? undefined : args)
-      if (shares) args.push(Buffer.alloc(0))
-    }
-    while (args.at(-1)!.length === 0) args.pop()
-    if (new Set(keys).size < keys.length) args.push(Buffer.alloc(0))
-  } else {
-    const common = gathered.find(({ duplicates }) => !duplicates)
-    const own: ScriptCall[] = []
-    const sharing: ScriptCall[] = []
-    for (const call of gathered) {
-      const shares = call === common || (common && !call.duplicates && call.sharesArgument(common))
-      ;(shares ? sharing : own).push(call)
-    }
-    for (const call of own) call.addTo(keys, args)
-    for (const call of sharing) call.addTo(keys, call === common ? args : undefined)
-    if (own.length > 0) calls = [...own, ...sharing]
-  }
+  else if (gathered[0]!.keys) addWholes(gathered, keys, args)
+  else calls = addSharing(gathered, keys, args)
   return { calls, keys, args }
+}
+
+/**
+ * Adds the keys and arguments of calls on several keys each, in their order, as they may have keys in common. An empty argument stands
+ * for that of the call before, and calls beyond the last argument share it. An empty one at the end says that some keys are in common.
+ */
+function addWholes(calls: readonly ScriptCall[], keys: string[], args: Buffer[]): void {
+  for (const [i, call] of calls.entries()) {
+    const shares = i > 0 && call.sharesArgument(calls[i - 1]!)
+    call.addTo(keys, shares ? undefined : args)
+    if (shares) args.push(Buffer.alloc(0))
+  }
+  while (args.at(-1)!.length === 0) args.pop()
+  const areInCommon = new Set(keys).size < keys.length
+  if (areInCommon) args.push(Buffer.alloc(0))
+}
+
+/**
+ * Adds the keys and arguments of calls on one key each, and returns the calls in the order of their keys. The script uses the last
+ * argument for all remaining keys. So the calls that share one (the same cost and limits), usually nearly all, come last, and the
+ * argument of `common`, the first of them, is the last. A call with duplicates has an argument of its own.
+ */
+function addSharing(calls: readonly ScriptCall[], keys: string[], args: Buffer[]): readonly ScriptCall[] {
+  const common = calls.find(({ duplicates }) => !duplicates)
+  const own: ScriptCall[] = []
+  const sharing: ScriptCall[] = []
+  for (const call of calls) {
+    const shares = call === common || (common && !call.duplicates && call.sharesArgument(common))
+    ;(shares ? sharing : own).push(call)
+  }
+  for (const call of own) call.addTo(keys, args)
+  for (const call of sharing) call.addTo(keys, call === common ? args : undefined)
+  return own.length > 0 ? [...own, ...sharing] : calls
 }
 
 /**

@@ -40,17 +40,17 @@ export class GroupCommit {
    */
   readonly #sent: SentBatch[] = []
   /** The calls in these batches, equal ones included, and the batches that take up room. */
-  #inFlight = 0
-  #batches = 0
+  #callsInFlight = 0
+  #batchesInFlight = 0
   /** Batches that wait to be sent, the oldest first, by hash tag; under '' outside a Cluster, where any keys go together. */
   readonly #waiting = new Map<string, Batch[]>()
   #isFlushDue = false
-  /** Calls whose batches came back in this turn. */
-  #justAnswered = 0
-  /** Calls whose batches came back in the turn before. */
-  #answeredBefore = 0
+  /** Calls whose batches came back in this turn: they still count as in flight, as their callers usually ask again in it. */
+  #answeredInTurn = 0
+  /** That number when calls were last to be flushed. */
+  #answeredAtLastFlush = 0
   /** The number of calls at which a batch is sent before the turn ends. */
-  #batchSize = MOST_CALLS
+  #readySize = MOST_CALLS
   #closed = false
   /** When a batch was last sent. */
   lastUse: number
@@ -74,7 +74,7 @@ export class GroupCommit {
   /** Whether no call waits to be sent or for its answer. A call without an answer for a minute is lost, and waits no longer. */
   get isIdle(): boolean {
     this.#dropLost()
-    return this.#waiting.size === 0 && this.#inFlight === 0
+    return this.#waiting.size === 0 && this.#callsInFlight === 0
   }
 
   /** Drops the script of an idle group, so that further calls go to another group. */
@@ -84,7 +84,7 @@ export class GroupCommit {
 
   /**
    * Sends a call: at once by itself while few are in flight or were answered in this turn of the event loop, else in a batch. A
-   * batch is sent when it is full or has `#batchSize` calls, or else at the end of the turn. At most MOST_BATCHES are in flight, of
+   * batch is sent when it is full or has `#readySize` calls, or else at the end of the turn. At most MOST_BATCHES are in flight, of
    * which the last few are kept for the end of the turn. In a Cluster only calls of one hash tag go together, and all at the end of
    * the turn, so that each server gets them in one write.
    * @throws {StoreError} CLOSED.
@@ -92,7 +92,7 @@ export class GroupCommit {
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
     const { takesManyKeys } = this.runner
-    const isAlone = this.#waiting.size === 0 && this.#inFlight + this.#justAnswered < FEW_CALLS
+    const isAlone = this.#waiting.size === 0 && this.#callsInFlight + this.#answeredInTurn < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#sendBatch([call], takesManyKeys)
     call.caller?.queued?.(true)
     const tag = takesManyKeys ? '' : call.tag
@@ -101,8 +101,8 @@ export class GroupCommit {
     gather(call, waiting)
     if (!this.#hasRoom()) return
     const [oldest] = waiting
-    const isReady = oldest!.isFull || oldest!.size >= this.#batchSize
-    if (isReady && takesManyKeys && this.#batches < MOST_BEFORE_TURN_END) {
+    const isReady = oldest!.isFull || oldest!.size >= this.#readySize
+    if (isReady && takesManyKeys && this.#batchesInFlight < MOST_BEFORE_TURN_END) {
       this.#send(waiting.shift()!.calls)
       if (waiting.length === 0) this.#waiting.delete(tag)
     }
@@ -131,12 +131,13 @@ export class GroupCommit {
    */
   #flushAll(): void {
     this.#isFlushDue = false
-    const isFilling = this.#justAnswered > this.#answeredBefore && this.#inFlight > 0
-    this.#answeredBefore = this.#justAnswered
-    if (isFilling && this.#waiting.size > 0 && !this.#waiting.has('')) return this.#flushLater()
-    this.#justAnswered = 0
-    this.#answeredBefore = 0
-    this.#batchSize = MOST_CALLS
+    const isFilling = this.#answeredInTurn > this.#answeredAtLastFlush && this.#callsInFlight > 0
+    this.#answeredAtLastFlush = this.#answeredInTurn
+    const allHaveTags = this.#waiting.size > 0 && !this.#waiting.has('')
+    if (isFilling && allHaveTags) return this.#flushLater()
+    this.#answeredInTurn = 0
+    this.#answeredAtLastFlush = 0
+    this.#readySize = MOST_CALLS
     if (this.#waiting.size === 0) return
     this.#dropLost()
     if (this.runner.takesManyKeys) this.#sendWaiting()
@@ -152,7 +153,7 @@ export class GroupCommit {
     for (const [tag, waiting] of this.#waiting) {
       while (waiting.length > 0 && this.#hasRoom()) {
         const { calls, keys } = waiting.shift()!
-        const parts = tag === '' ? Math.min(Math.ceil(keys / most), MOST_BATCHES - this.#batches) : 1
+        const parts = tag === '' ? Math.min(Math.ceil(keys / most), MOST_BATCHES - this.#batchesInFlight) : 1
         const size = Math.ceil(calls.length / parts)
         for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size), tag)
       }
@@ -166,33 +167,30 @@ export class GroupCommit {
    * this process work at the same time. Each of several equal calls counts.
    */
   #bestBatchSize(): number {
-    let calls = this.#inFlight + this.#justAnswered
+    let calls = this.#callsInFlight + this.#answeredInTurn
     for (const { size } of this.#waiting.get('') ?? []) calls += size
     return Math.max(LEAST_BATCH, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
   }
 
   /** Whether one more batch may be in flight. If there is no room, first leaves out batches that are lost. */
   #hasRoom(): boolean {
-    if (this.#batches >= MOST_BATCHES) this.#dropLost()
-    return this.#batches < MOST_BATCHES
+    if (this.#batchesInFlight >= MOST_BATCHES) this.#dropLost()
+    return this.#batchesInFlight < MOST_BATCHES
   }
 
   /** Stops counting batches without an outcome for a minute: some clients never settle a call after its connection broke. */
   #dropLost(): void {
     const lost = this.#now() - LOST_MS
-    while (this.#sent[0] && this.#sent[0].sentAt <= lost) this.#end(this.#sent[0])
+    while (this.#sent[0] && this.#sent[0].sentAt <= lost) this.#leaveFlight(this.#sent[0])
   }
 
-  /**
-   * Notes that a batch is no longer in flight, as its outcome has come. Returns false if that was noted before: a batch without an
-   * outcome for a minute counts as lost.
-   */
-  #end(batch: SentBatch): boolean {
+  /** Stops counting a batch as in flight. Returns false if it was not counted any more, as it was lost. */
+  #leaveFlight(batch: SentBatch): boolean {
     const place = this.#sent.indexOf(batch)
     if (place < 0) return false
     this.#sent.splice(place, 1)
-    this.#inFlight -= batch.size
-    if (batch.takesRoom) this.#batches--
+    this.#callsInFlight -= batch.size
+    if (batch.takesRoom) this.#batchesInFlight--
     return true
   }
 
@@ -235,23 +233,26 @@ export class GroupCommit {
       },
     }
     this.#sent.push(batch)
-    this.#inFlight += size
-    if (takesRoom) this.#batches++
+    this.#callsInFlight += size
+    if (takesRoom) this.#batchesInFlight++
     this.lastUse = batch.sentAt
     this.runner.runAll(this.script!, keys, args, batch)
   }
 
   /**
-   * Notes that the calls of a batch were answered or failed, and sends calls that wait for its room. Its callers usually ask again
-   * in this turn, so they still count until the end of the turn, and for the size of the next batch. Does nothing for a batch that
-   * was lost: its room went to others before.
+   * Notes that the calls of a batch were answered or failed, and sends calls that wait for the room that the batch had in flight.
+   * The callers of a batch usually ask again in this turn of the event loop: so its calls count as `#answeredInTurn` until the turn
+   * ends, and make the next batch larger. Not so a call that was sent alone. Does nothing for a batch that was lost, as it
+   * had no outcome for a minute: its room went to others then.
    */
   #noteReturned(batch: SentBatch): void {
-    if (!this.#end(batch)) return
+    const wasInFlight = this.#leaveFlight(batch)
+    if (!wasInFlight) return
     if (!this.#isFlushDue && this.#waiting.size > 0) this.#flushAll()
-    if (batch.size < LEAST_BATCH) return
-    this.#justAnswered += batch.size
-    this.#batchSize = this.#bestBatchSize()
+    const wasAlone = batch.size < LEAST_BATCH
+    if (wasAlone) return
+    this.#answeredInTurn += batch.size
+    this.#readySize = this.#bestBatchSize()
     this.#flushLater()
   }
 }
