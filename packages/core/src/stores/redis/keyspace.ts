@@ -158,12 +158,13 @@ export class RedisKeyspace implements Keyspace {
     const most = this.#mostUnits
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
+      const isFirst = left === cost
       try {
         const span = counted ? 1 + effect : 0
         const request = { operation: 'charge', cost: Math.min(left, most), span, counted } as const
-        effect += await this.#ask({ read: unpackEffect, ...request }, key, left === cost ? caller : undefined)
+        effect += await this.#ask({ read: unpackEffect, ...request }, key, isFirst ? caller : undefined)
       } catch (error) {
-        if (left === cost || !(error instanceof StoreError)) throw error
+        if (isFirst || !(error instanceof StoreError)) throw error
         // An earlier request was carried out, so it is no longer true that nothing was sent.
         throw new StoreError(error.code, error.message, { cause: error, sent: true })
       }

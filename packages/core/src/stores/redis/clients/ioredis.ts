@@ -111,30 +111,30 @@ function scriptRunnerOf(client: IoredisClient): RunScript {
     return (method, script, keys, args) =>
       client[method](script, keys.length, keys, args) as Promise<ScriptReply>
   const options = Object.create(client.options, { enableAutoPipelining: { value: false } }) as object
-  // The method makes a command and hands it to `sendCommand` of the stand-in, which adds the keys and arguments (`later`) and has
-  // the client send it.
   return (method, script, keys, args) => {
     const lists = [keys, args]
     // A client with a prefix puts it before keys only when it makes a command, so these must be there then.
-    const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
-    /**
-     * Stands in for the client's own `sendCommand`, which it calls. As a Cluster client sends a command, it puts a handler of its own
-     * in place of the command's `reject`. If keys are being moved to another node (TRYAGAIN), that handler would send the command to
-     * nodes at random up to sixteen times, once in 100 ms; so the command is rejected at once then.
-     */
-    const sendCommand = (command: Command) => {
-      const { reject } = command
-      const sent = client.sendCommand(inOneBuffer(command, later))
-      const handle = command.reject
-      if (handle !== reject)
-        Object.assign(command, {
-          reject: (error: Error) => (isRefusedBy('TRYAGAIN', error) ? reject : handle).call(command, error),
-        })
-      return sent
-    }
+    const [withCommand, addedToCommand] = client.options.keyPrefix ? [lists, []] : [[], lists]
+    const sendCommand = (command: Command) => sendOnce(client, command, addedToCommand)
     const standIn = { options, sendCommand }
-    return client[method].apply(standIn, [script, keys.length, ...first]) as Promise<ScriptReply>
+    return client[method].apply(standIn, [script, keys.length, ...withCommand]) as Promise<ScriptReply>
   }
+}
+
+/**
+ * Adds keys and arguments to a command, and has the client send it. As a Cluster client sends a command, it puts a handler of its own
+ * in place of the command's `reject`. If keys are being moved to another node (TRYAGAIN), that handler would send the command to
+ * nodes at random up to sixteen times, once in 100 ms; so the command is rejected at once then.
+ */
+function sendOnce(client: IoredisClient, command: Command, lists: readonly (readonly RedisKey[])[]): unknown {
+  const { reject } = command
+  const sent = client.sendCommand(inOneBuffer(command, lists))
+  const handle = command.reject
+  if (handle !== reject)
+    Object.assign(command, {
+      reject: (error: Error) => (isRefusedBy('TRYAGAIN', error) ? reject : handle).call(command, error),
+    })
+  return sent
 }
 
 /**

@@ -48,29 +48,17 @@ export function composeScript(policies: readonly Policy[], penalty?: Penalty, re
  * @throws {Error} as `composeScript`.
  */
 export function composeTogether(lists: readonly ScriptList[]): string {
-  const rings = lists.filter(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
-  const hasRings = rings.length > 0
+  const ring = lists.filter(hasRing).map(() => ({}))
+  const hasRings = ring.length > 0
   const isPartial = hasRings || lists.some(({ reserves }) => reserves)
-  const held = isPartial ? 'nil' : "not (stale and stale[key]) and (states[next_key + part] or '')"
-  const plain = lists.map((list, i) => {
-    const { policies } = list
-    const numbers = Array.from(
-      { length: countOfPlainNumbers(policies) },
-      (_, nth) => `given[at + ${nth + 1}]`,
-    )
-    const no_ring = hasRings && !rings.includes(list) ? 'slot = nil' : ''
-    const given = numbers.join(', ')
-    const own = { number: `${i + 1}`, given, size: `${1 + numbers.length}`, held, no_ring }
-    return compose('part', list, own)
-  })
+  const plain = lists.map((list, i) => plainPartOf(list, i + 1, isPartial, hasRings))
   const engines = lists.map((list, i) => compose('list', list, { number: `${i + 1}` }))
-  const ring = rings.map(() => ({}))
   const sizes = lists.map(({ policies }) => countOfPlainNumbers(policies))
+  // Of a part: its list, its plain call, whether it is enforced, its smallest limits. Before all parts are three numbers at most.
+  const numbersOfPart = Math.max(...lists.map(({ policies }, i) => 2 + sizes[i]! + policies.length))
   return fill(withConstants(expand(textOf('together'), { ring }), CONSTANTS), {
     states: isPartial ? 'nil' : ALL_STATES,
-    formats: 'd'.repeat(
-      3 + MOST_PARTS * Math.max(...sizes.map((size, i) => 2 + size + lists[i]!.policies.length)),
-    ),
+    formats: 'd'.repeat(3 + MOST_PARTS * numbersOfPart),
     stride: hasRings ? '5' : '2',
     policies: lists.map(({ policies }) => policies.length).join(', '),
     sizes: sizes.join(', '),
@@ -79,6 +67,24 @@ export function composeTogether(lists: readonly ScriptList[]): string {
     engine: byList(engines),
     failure: textOf('failure'),
   })
+}
+
+/** Whether a policy of the list is a sliding log, whose state grows. */
+function hasRing({ policies }: ScriptList): boolean {
+  return policies.some(({ algorithm }) => algorithm.ring)
+}
+
+/**
+ * Composes the code for a plain call that is a part of one on several keys, under the list with this number. The states of all keys
+ * are read at once, unless calls read only part of a state (`isPartial`). If other lists have rings (`hasRings`), a part without
+ * one says that it writes no slot.
+ */
+function plainPartOf(list: ScriptList, number: number, isPartial: boolean, hasRings: boolean): string {
+  const size = countOfPlainNumbers(list.policies)
+  const given = Array.from({ length: size }, (_, nth) => `given[at + ${nth + 1}]`).join(', ')
+  const held = isPartial ? 'nil' : "not (stale and stale[key]) and (states[next_key + part] or '')"
+  const no_ring = hasRings && !hasRing(list) ? 'slot = nil' : ''
+  return compose('part', list, { number: `${number}`, given, size: `${1 + size}`, held, no_ring })
 }
 
 /** Returns Lua that carries out the i-th of these texts for a part whose list of policies has the number i, from 1. */
@@ -225,10 +231,7 @@ function listsOf(
 
 /**
  * Returns the words of a script that stand for all of its policies together: by the name of each `@{name}` in lua/ the Lua text that
- * replaces it, such as a list of variables, a format of `struct` (`d` is a number of 8 bytes), a condition or a count of bytes. `end`
- * is the byte at which the fixed part of a key's state ends; behind it grow rings, the entries of sliding logs, and the list of
- * reservations, if `listCells` names its variables. `version` is the byte of the random number by which a booking sees whether the
- * state was changed after it. Plain calls bring only two numbers and those of the policies, and are known by that length.
+ * replaces it, such as a list of variables, a format of `struct` (`d` is a number of 8 bytes), a condition or a count of bytes.
  */
 function wordsOfList(
   all: readonly ScriptPolicy[],
@@ -236,22 +239,24 @@ function wordsOfList(
   version: number,
   listCells: readonly string[],
 ): Words {
-  const cells = [...all.flatMap((part) => part.cells), ...listCells]
+  return {
+    ...wordsOfArgument(all, listCells.length > 0),
+    ...wordsOfState(all, end, version, listCells),
+    ...wordsOfAnswer(all),
+  }
+}
+
+/**
+ * Returns the words for the argument of a call. A plain call brings only two numbers and those of the policies, and is known by that
+ * length; one that reserves on Redis's clock is as plain.
+ */
+function wordsOfArgument(all: readonly ScriptPolicy[], reserves: boolean): Words {
   const numbers = all.flatMap(({ brought }) => brought)
-  const longest = Math.max(...all.map(({ policy }) => policy.window))
-  const clocked = all.filter(({ policy }) => !policy.calendar)
-  const hasCalendar = clocked.length < all.length
-  const rings = all.filter(({ slots }) => slots === 'ring')
-  const hasRings = rings.length > 0
-  const isPartial = hasRings || listCells.length > 0
-  const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
-  const before = listCells.length > 0 ? 'list_end' : length
   const plainBytes = 8 * (2 + numbers.length)
   const isPlain = `#argument==${plainBytes}`
   const numberAt = (i: number): string => `unpack('<d',argument,${plainBytes + 8 * i + 1})`
   const isReserve = `#argument==${plainBytes + 64} and ${numberAt(0)}==RESERVE and ${numberAt(2)}<0`
   const mayBePlain = 'op==CONSUME and #argument<rest'
-  const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
   return {
     plain_bytes: `${plainBytes}`,
     call: `cost, nonce, op, count, clock, span, rest, ${numbers.join(', ')}`,
@@ -259,6 +264,33 @@ function wordsOfList(
     number_formats: 'd'.repeat(numbers.length),
     all_slowest: all.map(({ i }) => `slowest_${i}`).join(', '),
     slowest_formats: 'd'.repeat(all.length),
+    together: all.some(({ slots }) => slots !== undefined) ? '1' : 'HUGE',
+    is_plain: reserves ? `(${isPlain} or ${isReserve})` : isPlain,
+    may_be_plain: reserves ? `(${mayBePlain} or op==RESERVE and #argument<rest+32)` : mayBePlain,
+  }
+}
+
+/**
+ * Returns the words for the state of a key. `end` is the byte at which its fixed part ends; behind it grow rings, the entries of
+ * sliding logs, and the list of reservations, if `listCells` names its variables. `version` is the byte of the random number by which
+ * a booking sees whether the state was changed after it.
+ */
+function wordsOfState(
+  all: readonly ScriptPolicy[],
+  end: number,
+  version: number,
+  listCells: readonly string[],
+): Words {
+  const cells = [...all.flatMap((part) => part.cells), ...listCells]
+  const longest = Math.max(...all.map(({ policy }) => policy.window))
+  const clocked = all.filter(({ policy }) => !policy.calendar)
+  const hasCalendar = clocked.length < all.length
+  const rings = all.filter(({ slots }) => slots === 'ring')
+  const reserves = listCells.length > 0
+  const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
+  const lengthBefore = reserves ? 'list_end' : length
+  const isPartial = rings.length > 0 || reserves
+  return {
     all_cells: cells.join(', '),
     cell_formats: 'd'.repeat(cells.length),
     cell_bytes: `${8 * cells.length}`,
@@ -268,16 +300,20 @@ function wordsOfList(
     version: `${version}`,
     slots: `${version + 8}`,
     fixed: `${end}`,
-    together: all.some(({ slots }) => slots !== undefined) ? '1' : 'HUGE',
     length,
-    is_plain: listCells.length > 0 ? `(${isPlain} or ${isReserve})` : isPlain,
-    may_be_plain: listCells.length > 0 ? `(${mayBePlain} or op==RESERVE and #argument<rest+32)` : mayBePlain,
-    has_rings: `${hasRings}`,
-    ...(isPartial ? wordsOfPart(end, length, before) : wordsOfWhole(end)),
+    has_rings: `${rings.length > 0}`,
+    ...(isPartial ? wordsOfPart(end, length, lengthBefore) : wordsOfWhole(end)),
     longest: `${longest}`,
     // Windows with a stored end need no clock that runs forward.
     still: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,
     lost: `${hasCalendar ? 2 * longest : longest}`,
+  }
+}
+
+/** Returns the words for what the answer to a call says of each policy. */
+function wordsOfAnswer(all: readonly ScriptPolicy[]): Words {
+  const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
+  return {
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
     view_formats: 'dd'.repeat(all.length),
     view_numbers: `${2 * all.length}`,
@@ -304,9 +340,10 @@ function wordsOfWhole(end: number): Words {
 
 /**
  * Returns the words of states of which a call reads the fixed part alone, up to the byte `end`, as rings or reservations lie behind
- * it. `length` is Lua for the length with these, but without what lies behind them; `before` is that before a plain call has written.
+ * it. `length` is Lua for the length with these, but without what lies behind them; `lengthBefore` is that before a plain call has
+ * written.
  */
-function wordsOfPart(end: number, length: string, before: string): Words {
+function wordsOfPart(end: number, length: string, lengthBefore: string): Words {
   const load = `try('GETRANGE', key, '0', '${end - 1}')`
   return {
     load,
@@ -314,7 +351,7 @@ function wordsOfPart(end: number, length: string, before: string): Words {
     load_one: load,
     behind: `more > 0 and call('GETRANGE', key, ${length}, ${length} + 48) or ''`,
     is_sized: 'true',
-    is_size: `(size == ${before} + header or size == ${before} + header + 16)`,
+    is_size: `(size == ${lengthBefore} + header or size == ${lengthBefore} + header + 16)`,
   }
 }
 

@@ -30,33 +30,44 @@ export interface ScriptPolicy {
 /**
  * Returns the facts about a policy from which a script is composed: the Lua modules it needs, its cells and slots (the numbers
  * kept for a key, by name and by position), what makes them valid, and the text of its `take`, which decides a plain call. They
- * are read from the comments at the head of the algorithm's module in lua/. That is the module with the algorithm's name, or with
- * the longest beginning of it, as `token-bucket` is for `token-bucket-interval`. `index` counts policies from 0.
+ * are read from the comments at the head of the algorithm's module in lua/. `index` counts policies from 0.
  * @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense.
  */
 export function describePolicy(policy: Policy, index: number): ScriptPolicy {
   const i = index + 1
   const { name } = policy.algorithm
-  const module = Object.keys(modules)
-    .filter((file) => name === file || name.startsWith(`${file}-`))
-    .toSorted((a, b) => a.length - b.length)
-    .at(-1)
-  if (!module) throw new Error(`algorithm '${name}' has no module in lua/`)
+  const module = moduleOf(name)
   const headerField = (field: string): string[] | undefined =>
     new RegExp(`^-- ${field}: (.*)$`, 'm').exec(modules[module]!)?.[1]!.split(', ')
   const cells = headerField('cells') ?? []
   const needed = [...(headerField('needs') ?? []), module]
   const prefix = ((name === module && headerField('functions')?.[0]) || name).replaceAll('-', '_')
-  const takeFunction = new RegExp(
-    `local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`,
-  )
   const conditions = headerField(`valid of ${name}`) ?? headerField('valid') ?? []
   const valid = conditions.map((condition) => inScript(condition, cells, policy, i))
   const slots = slotsOf(headerField('slots')?.[0], policy)
-  const take = takeFunction.exec(needed.map((file) => `${textOf(file)}\n`).join(''))
+  const take = takeIn(needed.map((file) => `${textOf(file)}\n`).join(''), prefix)
   const numbered = (names: readonly string[]): string[] => names.map((each) => `${each}_${i}`)
   const brought = numbered(['limit', 'capacity', ...(headerField('brings') ?? [])])
   return { i, policy, prefix, modules: needed, cells: numbered(cells), brought, slots, valid, take }
+}
+
+/**
+ * Returns the name of an algorithm's module in lua/: that of the algorithm, or its longest beginning, as `token-bucket` is for
+ * `token-bucket-interval`.
+ * @throws {Error} if there is none.
+ */
+function moduleOf(algorithm: string): string {
+  const module = Object.keys(modules)
+    .filter((file) => algorithm === file || algorithm.startsWith(`${file}-`))
+    .toSorted((a, b) => a.length - b.length)
+    .at(-1)
+  if (!module) throw new Error(`algorithm '${algorithm}' has no module in lua/`)
+  return module
+}
+
+/** Finds the function `<prefix>_take` in a text of Lua: its parameters, its body without the last statement, and the results. */
+function takeIn(text: string, prefix: string): RegExpExecArray | null {
+  return new RegExp(`local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`).exec(text)
 }
 
 /**
