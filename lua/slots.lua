@@ -108,9 +108,9 @@ local function fill_slots(base, cap, first, n, value)
   filled, filled_value = base + (slot + n - 1) % cap * 8, value
   local bytes = pack('<d', value)
   while n > 0 do
-    local run = min(n, cap - slot)
-    write_bytes(base + slot * 8, run == 1 and bytes or rep(bytes, run))
-    n, slot = n - run, 0
+    local up_to_the_last = min(n, cap - slot)
+    write_bytes(base + slot * 8, up_to_the_last == 1 and bytes or rep(bytes, up_to_the_last))
+    n, slot = n - up_to_the_last, 0
   end
 end
 

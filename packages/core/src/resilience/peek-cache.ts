@@ -103,11 +103,9 @@ export function answerTo(
   let [latest, least] = [0, 0]
   for (let i = 0; i < earlierParts.length; i += 3) {
     const { capacity } = policies[i / 3]!
-    const [earlierPassesAt, earlierLeft, fullAt] = [
-      earlierParts[i]!,
-      earlierParts[i + 1]!,
-      earlierParts[i + 2]!,
-    ]
+    const earlierPassesAt = earlierParts[i]!
+    const earlierLeft = earlierParts[i + 1]!
+    const fullAt = earlierParts[i + 2]!
     const hasBecomeFull = earlier.now < fullAt && fullAt <= now
     const left = hasBecomeFull ? capacity : earlierLeft
     if (hasBecomeFull) used[i / 3] = 0

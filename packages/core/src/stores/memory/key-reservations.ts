@@ -56,10 +56,10 @@ export class KeyReservations {
    * fraction, becomes two numbers, the high and the low half of a double.
    */
   get numbers(): readonly number[] {
-    const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => [
-      ...[id, at, cost, atEnd, end],
-      ...halvesOf(effect),
-    ])
+    const entries = this.#entries.flatMap(({ id, at, cost, atEnd, end, effect }) => {
+      const [high, low] = halvesOf(effect)
+      return [id, at, cost, atEnd, end, high, low]
+    })
     return [this.begun, this.nextEnd, this.#settledUntil, this.#unsettledUntil, ...entries]
   }
 
