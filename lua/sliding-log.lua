@@ -128,7 +128,7 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
 end
 
 -- Decides a call at now in one pass, reading at most the four oldest entries, each the instant of one unit, to count those that
--- have left the window (gone). Returns whether cost fits and, valid only if it does: head (number of the next entry), size (entries that
+-- have left the window: gone. Returns whether cost fits and, valid only if it does: head (number of the next entry), size (entries that
 -- count) and cap (slots of the ring) after the charge, the units that remain, the instant at which none counts any more, the byte
 -- in the state at which the new entries begin, and their bytes. Returns false also where more entries may have left, where the
 -- new entries do not fit behind the others in the ring, and for a corrupt entry: the engine then decides the call. The composer of

@@ -8,11 +8,11 @@ const ENTRIES = {
   createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 33.4],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
-    79.6,
+    80.1,
   ],
   'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 47.2],
-  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 47],
-  limited: ["export { limited } from '@sluice/http'", 46.3],
+  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 47.1],
+  limited: ["export { limited } from '@sluice/http'", 46.4],
 }
 
 for (const [name, [contents, most]] of Object.entries(ENTRIES)) {

@@ -209,12 +209,10 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   }
 }
 
-/** The error of a booking that got no answer in the time of its wait. */
 function unanswered({ maxWait }: BookingRequest): StoreError {
   return new StoreError('STORE_TIMEOUT', `the store did not answer within ${maxWait / 1000} ms`)
 }
 
-/** The error of a booking whose caller waits for it no longer. */
 function callerLeft(): StoreError {
   return new StoreError('CLOSED', 'the caller has left')
 }

@@ -15,10 +15,7 @@ export class Deadline {
   #last: DeadlineEntry | undefined
   /** Kept armed while idle, because creating a timer per call costs more; unref'd then. */
   #timer: Timer | undefined
-  /**
-   * When the timer was set, when it is due, and what was so when it was set: the idle time of the process so far, the number of the
-   * store's answers so far, and whether calls were queued in this process.
-   */
+  /** When the timer was set, when it is due, and the idle time and the traffic of the process when it was set. */
   #setAt = 0
   #dueAt = 0
   #idleMsWhenSet: number | undefined
@@ -99,8 +96,7 @@ export class Deadline {
 
   /**
    * Sets the timer to check the deadlines in `ms` milliseconds, or in 10 if that is longer, so that each check judges a short
-   * span of time. Notes what the check needs to tell a slow store from a busy process (`#postponeByBusyTime`): when the timer is set and
-   * due, the process's idle time and the store's answers so far, and whether calls are queued in this process (`#wereQueuedWhenSet`).
+   * span of time. Notes how things stand when it is set, by which the check tells a slow store from a busy process.
    */
   #scheduleCheck(ms: number, now: number): void {
     const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
@@ -182,7 +178,6 @@ export class Deadline {
     else this.#timer = undefined
   }
 
-  /** The error of a call that the store did not answer in time. */
   #timeout(): StoreError {
     return new StoreError('STORE_TIMEOUT', `the store did not answer within ${this.ms} ms`)
   }

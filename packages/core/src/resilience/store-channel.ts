@@ -40,7 +40,6 @@ export class StoreChannel implements Traffic {
     this.#mostPending = store.maxPending ?? MOST_PENDING
   }
 
-  /** Calls that wait for room. */
   get waiting(): number {
     return this.#queue.size
   }

@@ -188,8 +188,8 @@ export class Policy {
 
   /**
    * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are. An algorithm
-   * without an option for the capacity, such as a burst, has its limit as capacity, which then follows a new limit. A policy of limit 0 has capacity 0, so with a new limit it gets back the capacity from
-   * before, or, if none is known, its limit.
+   * without an option for the capacity, such as a burst, has its limit as capacity, which then follows a new limit. A policy of
+   * limit 0 has capacity 0, so with a new limit it gets back the capacity from before, or, if none is known, its limit.
    * @throws {PolicyError} for invalid numbers.
    */
   with(changes: PolicyChanges): Policy {

@@ -113,7 +113,6 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     this.#clock = clock
   }
 
-  /** The number of keys whose state the store keeps. */
   get size(): number {
     return this.#size
   }
@@ -208,7 +207,6 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     this.#eviction.added(table, row)
   }
 
-  /** Counts a key less, as a table has freed its row. */
   removed(): void {
     this.#size--
   }
@@ -236,12 +234,10 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
     return freed > seen / 4
   }
 
-  /** Discards the state of every key of every limiter. */
   resetAll(): void {
     for (const table of this.#tables.values()) table.discardAll()
   }
 
-  /** Aborted once the store is closed, for those who wait for something of it. */
   get closed(): AbortSignal {
     return this.#closing.signal
   }
@@ -331,22 +327,18 @@ class MemoryKeyspace implements Keyspace {
     return table.decide(this.#list, ask, key, cost, maxWait)
   }
 
-  /** Whether a call of this cost passes now; charges nothing. */
   fits(key: string, cost: number): boolean {
     return this.#openTable().fits(this.#list, key, cost)
   }
 
-  /** How a booking stands: 'lost' with its key's state, 'held' if the key is blocked or held now. */
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     return this.#openTable().confirm(booking)
   }
 
-  /** Cancels a booking. Returns whether the key's state is as it was before it. */
   cancel(booking: Booking): boolean {
     return this.#openTable().cancel(this.policies, booking)
   }
 
-  /** Applies a correction, such as a refund or a block. Returns the units that took effect. */
   correct(change: Correction): number {
     return this.#openTable().correct(this.#list, change)
   }

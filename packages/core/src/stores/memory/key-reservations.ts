@@ -33,10 +33,7 @@ export class KeyReservations {
   /** Holds no reservations at first. Of any that were made before the instant `begun` nothing is known. */
   constructor(readonly begun: number) {}
 
-  /**
-   * Makes the reservations of a key out of the whole numbers that `numbers` has written: four of the key, then seven of each
-   * reservation. Its effect, which may be a fraction, is in two numbers, the high and the low half of a double.
-   */
+  /** Makes the reservations of a key out of the whole numbers that `numbers` has written. */
   static of([begun, nextEnd, settledUntil, unsettledUntil, ...rest]: readonly number[]): KeyReservations {
     const own = new KeyReservations(begun!)
     own.nextEnd = nextEnd!
@@ -186,13 +183,11 @@ function isSettled(effect: number): boolean {
   return Number.isFinite(effect)
 }
 
-/** The high and the low half of a float, as whole numbers. */
 function halvesOf(number: number): readonly [high: number, low: number] {
   FLOAT.setFloat64(0, number)
   return [FLOAT.getUint32(0), FLOAT.getUint32(4)]
 }
 
-/** The float with these halves. */
 function fromHalves(high: number, low: number): number {
   FLOAT.setUint32(0, high)
   FLOAT.setUint32(4, low)

@@ -207,10 +207,10 @@ class CallsUnderSeveral implements PlainCalls {
   }
 
   /**
-   * Denies a call. `instants` of the cursor has for each policy the earliest instant at which the cost passes: after `now` under
-   * those that refuse it, and the latest is binding. The refusing ones fill the view by `take`, which charges nothing then. `parts` has three
-   * numbers a policy: earliest instant, remaining, resetAt. Undefined if the table has to decide: a penalty counts the refusal, the
-   * call may be booked within `maxWait` microseconds, or more units count than the capacity of a policy.
+   * Denies a call. The cursor's `instants` has for each policy the earliest instant at which the cost passes: after `now` if the
+   * policy refuses it, which is asked by `take` then, as that charges nothing and fills the view. The latest is binding. `parts` has
+   * three numbers a policy: earliest instant, remaining, resetAt. Undefined if the table has to decide: a penalty counts the refusal,
+   * the call may be booked within `maxWait` microseconds, or more units count than the capacity of a policy.
    */
   #denied(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     const { policies, penalty } = list

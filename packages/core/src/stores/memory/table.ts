@@ -369,7 +369,6 @@ export class Table {
     })
   }
 
-  /** The store's time, in microseconds. */
   now(): number {
     return this.owner.now()
   }

@@ -45,7 +45,7 @@ export class GroupCommit {
   /** Batches that wait to be sent, the oldest first, by hash tag; under '' outside a Cluster, where any keys go together. */
   readonly #waiting = new Map<string, Batch[]>()
   #isFlushDue = false
-  /** Calls whose batches came back in this turn: they still count as in flight, as their callers usually ask again in it. */
+  /** Calls whose batches came back in this turn. */
   #answeredInTurn = 0
   /** That number when calls were last to be flushed. */
   #answeredAtLastFlush = 0
@@ -241,9 +241,9 @@ export class GroupCommit {
 
   /**
    * Notes that the calls of a batch were answered or failed, and sends calls that wait for the room that the batch had in flight.
-   * The callers of a batch usually ask again in this turn of the event loop: so its calls count as `#answeredInTurn` until the turn
-   * ends, and make the next batch larger. Not so a call that was sent alone. Does nothing for a batch that was lost, as it
-   * had no outcome for a minute: its room went to others then.
+   * Its callers usually ask again in this turn of the event loop, so its calls count as `#answeredInTurn` until the turn ends, and
+   * make the next batch larger; not so a call that was sent alone. Does nothing for a batch that was lost: it had no outcome for a
+   * minute, and its room went to others then.
    */
   #noteReturned(batch: SentBatch): void {
     const wasInFlight = this.#leaveFlight(batch)

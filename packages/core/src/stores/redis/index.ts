@@ -227,7 +227,6 @@ class StoreInRedis implements RedisStore {
     })
   }
 
-  /** The address of the server, as errors and records name it. */
   get endpoint(): string {
     return this.#connection.address
   }
@@ -313,12 +312,10 @@ class StoreInRedis implements RedisStore {
     return redisRecords(keyspaceOf(prefix, '', ['records']), this.#runner, clock)
   }
 
-  /** Longest wait of the first calls, in milliseconds. */
   get startTimeout(): number {
     return this.#settings.startTimeout
   }
 
-  /** Aborted once the store is closed, for those who wait for something of it. */
   get closed(): AbortSignal {
     return this.#closing.signal
   }

@@ -186,7 +186,6 @@ export class RedisKeyspace implements Keyspace {
     })
   }
 
-  /** Sends a call with others of its script. */
   send<T>(call: KeyspaceCall<T>): void {
     if (this.#group.script === undefined) this.#group = this.options.group()
     this.#group.add(call)
@@ -342,7 +341,6 @@ export class SmallestLimits {
   /** Another list whenever one of them may have changed. */
   all: readonly number[] = []
 
-  /** Lowers the smallest limits to those of a list where these are smaller. */
   observe(policies: readonly Policy[]): void {
     this.all = policies.map(({ limit }, i) => Math.min(limit, this.all[i] ?? limit))
   }

@@ -66,14 +66,10 @@ export class OwnConnection implements RedisConnection {
     return this.#first!
   }
 
-  /**
-   * Runs a script that the server knows by this SHA-1, once there is a connection. Resolves with its reply.
-   */
   evalsha(sha: string, keys: readonly RedisKey[], args: readonly Buffer[]): Promise<ScriptReply> {
     return this.#call((connection) => connection.evalsha(sha, keys, args))
   }
 
-  /** Runs a script by its text, once there is a connection. Resolves with its reply. */
   eval(script: string, keys: readonly RedisKey[], args: readonly Buffer[]): Promise<ScriptReply> {
     return this.#call((connection) => connection.eval(script, keys, args))
   }
@@ -82,7 +78,6 @@ export class OwnConnection implements RedisConnection {
     return this.#opened?.trouble()
   }
 
-  /** Whether the client is connected, so that calls are sent at once. */
   isReady(): boolean {
     return this.#opened?.isReady() ?? false
   }

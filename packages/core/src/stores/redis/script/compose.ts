@@ -75,9 +75,8 @@ function hasRing({ policies }: ScriptList): boolean {
 }
 
 /**
- * Composes the code for a plain call that is a part of one on several keys, under the list with this number. The states of all keys
- * are read at once, unless calls read only part of a state (`isPartial`). If other lists have rings (`hasRings`), a part without
- * one says that it writes no slot.
+ * Composes the code for a plain call that is a part of one on several keys, under the list with this number. `isPartial`: calls read
+ * only a part of some states. `hasRings`: some list of the script has a ring.
  */
 function plainPartOf(list: ScriptList, number: number, isPartial: boolean, hasRings: boolean): string {
   const size = countOfPlainNumbers(list.policies)
@@ -246,10 +245,7 @@ function wordsOfList(
   }
 }
 
-/**
- * Returns the words for the argument of a call. A plain call brings only two numbers and those of the policies, and is known by that
- * length; one that reserves on Redis's clock is as plain.
- */
+/** Returns the words for the argument of a call. A plain one brings only two numbers and those of the policies, and is known by that. */
 function wordsOfArgument(all: readonly ScriptPolicy[], reserves: boolean): Words {
   const numbers = all.flatMap(({ brought }) => brought)
   const plainBytes = 8 * (2 + numbers.length)
