@@ -14,15 +14,15 @@ import { starts, traffic } from '../traffic.js'
  * remains.
  */
 export function combining(subject: Subject): void {
-  answersWhatEachPolicyAnswersAlone(subject)
-  chargesNoneWhenOneRefuses(subject)
+  aListOfPoliciesAnswersAsEachAlone(subject)
+  noPolicyIsChargedWhenOneDenies(subject)
 }
 
 /**
  * A law: a key under two policies (`together`) answers what two keys, each under one of them (`alone`), answer combined: a call passes
  * at the later of their instants, and is denied if one of them denies it. The two get only the calls that pass on the first key.
  */
-function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
+function aListOfPoliciesAnswersAsEachAlone(subject: Subject): void {
   const scenario = callsUnderTwoPolicies(subject)
   law(
     subject,
@@ -67,7 +67,7 @@ function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
  * A law: if one of the two policies of a key denies a call, the other is not charged either, whichever is declared first. After
  * denied calls, the key must answer as a second one (`twin`) that did not get these calls.
  */
-function chargesNoneWhenOneRefuses(subject: Subject): void {
+function noPolicyIsChargedWhenOneDenies(subject: Subject): void {
   const scenario = callsUnderTwoPolicies(subject)
   law(
     subject,

@@ -22,7 +22,7 @@ export function permits(trial: Trial): void {
   const often = { ...trial, runs: 10 * trial.runs }
   const inLine = 'are granted in line, each under the limit of its own semaphore'
   lawOfPermits(often, inLine, { steps: permitSteps }, (session, { steps }) => expectInLine(session, steps))
-  areNotPassedOnAboveALimit(trial)
+  permitsAreNotPassedOnAboveALimit(trial)
   lawOfPermits(trial, 'are kept apart by name and key', {}, async (session) => {
     const [name, other, key] = [session.freshKey(), session.freshKey(), session.freshKey()]
     const semaphores = [new Asking(session, name, key), new Asking(session, other, key)]
@@ -30,19 +30,19 @@ export function permits(trial: Trial): void {
     for (const semaphore of semaphores) assert.equal(await semaphore.take(1), 'held')
     for (const semaphore of semaphores) assert.equal(await semaphore.take(2), 'unknown')
   })
-  stayWithTheirTicketsInThisProcess(trial)
-  areFreeWhenTheirLeaseIsOver(trial)
-  areRenewedBeforeAnyIsGranted(trial)
-  passOverTicketsOfASilentSemaphore(trial)
-  areFreeTwoSecondsAfterASilentTicketGotThem(trial)
-  waitForAllTicketsOfASemaphoreThatPolls(trial)
+  permitsStayWithTheirTicketsInThisProcess(trial)
+  permitsAreFreeWhenTheirLeaseIsOver(trial)
+  anEndedLeaseMayBeRenewedUntilAnotherPolls(trial)
+  ticketsOfASilentSemaphoreArePassedOver(trial)
+  aPermitOfASilentTicketIsFreeAfterTwoSeconds(trial)
+  aPollKeepsAllTicketsOfItsSemaphore(trial)
 }
 
 /**
  * A law: two semaphores share the permits of a key, `wide` with a larger limit than `narrow`. A ticket (a call, by number) that waits under
  * the narrow limit gets no permit while as many are held as that, and holds up all tickets behind it.
  */
-function areNotPassedOnAboveALimit(trial: Trial): void {
+function permitsAreNotPassedOnAboveALimit(trial: Trial): void {
   const limits = { narrow: fc.integer({ min: 1, max: 5 }), wider: fc.integer({ min: 1, max: 5 }) }
   lawOfPermits(
     trial,
@@ -72,7 +72,7 @@ function areNotPassedOnAboveALimit(trial: Trial): void {
  * A law: in a store of this process a permit is not lost by time, however long its lease. When it is released, it goes to the next
  * waiting ticket (a call, by number), and its semaphore is told (`listen`).
  */
-function stayWithTheirTicketsInThisProcess(trial: Trial): void {
+function permitsStayWithTheirTicketsInThisProcess(trial: Trial): void {
   lawOfPermits(
     trial,
     'stay with their tickets in this process until they are released',
@@ -95,7 +95,7 @@ function stayWithTheirTicketsInThisProcess(trial: Trial): void {
  * A law: a permit of a store elsewhere ends with the lease of its own semaphore, to the microsecond, unless it is renewed: another
  * semaphore of the key can take it then. Leases are drawn, in milliseconds.
  */
-function areFreeWhenTheirLeaseIsOver(trial: Trial): void {
+function permitsAreFreeWhenTheirLeaseIsOver(trial: Trial): void {
   const leases = { lease: fc.integer({ min: 1000, max: HOUR_MS }), isRenewed: fc.boolean() }
   lawOfShared(trial, 'are free exactly when their own lease is over', leases, async (session, drawn) => {
     const key = session.freshKey()
@@ -118,7 +118,7 @@ function areFreeWhenTheirLeaseIsOver(trial: Trial): void {
  * A law: a permit whose lease is over goes to its holder if he renews it before the waiting ticket polls, and otherwise to that
  * ticket.
  */
-function areRenewedBeforeAnyIsGranted(trial: Trial): void {
+function anEndedLeaseMayBeRenewedUntilAnotherPolls(trial: Trial): void {
   lawOfShared(
     trial,
     'are renewed before any is granted',
@@ -143,7 +143,7 @@ function areRenewedBeforeAnyIsGranted(trial: Trial): void {
  * A law: a waiting ticket (a call, by number) whose semaphore has not polled for a second loses its place in the queue, and not a
  * microsecond before. Its process may have died. `passed` is a drawn part of that second, in microseconds.
  */
-function passOverTicketsOfASilentSemaphore(trial: Trial): void {
+function ticketsOfASilentSemaphoreArePassedOver(trial: Trial): void {
   const silence = {
     passed: fc.integer({ min: 1, max: SECOND - 1 }),
     isDead: fc.boolean(),
@@ -173,7 +173,7 @@ function passOverTicketsOfASilentSemaphore(trial: Trial): void {
  * A law: a permit that was granted to a waiting ticket whose semaphore never notices (`silent`) is free again after two seconds, for the
  * next ticket. `crowd` makes semaphores of one name that ask for permits of one key.
  */
-function areFreeTwoSecondsAfterASilentTicketGotThem(trial: Trial): void {
+function aPermitOfASilentTicketIsFreeAfterTwoSeconds(trial: Trial): void {
   lawOfShared(trial, 'are free again two seconds after a silent ticket got one', {}, async (session) => {
     const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
     await holder.take(1)
@@ -194,7 +194,7 @@ function areFreeTwoSecondsAfterASilentTicketGotThem(trial: Trial): void {
  * A law: a semaphore that polls for one of its waiting tickets (calls, by number) keeps the places of all of them in the queue. `crowd`
  * makes semaphores of one name that ask for permits of one key.
  */
-function waitForAllTicketsOfASemaphoreThatPolls(trial: Trial): void {
+function aPollKeepsAllTicketsOfItsSemaphore(trial: Trial): void {
   lawOfShared(trial, 'wait for all tickets of a semaphore while it polls one', {}, async (session) => {
     const [holder, first, last] = crowd(session, 3) as [Asking, Asking, Asking]
     await holder.take(1)

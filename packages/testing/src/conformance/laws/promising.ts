@@ -12,9 +12,9 @@ import { starts, traffic } from '../traffic.js'
  * and its `scale` is no further from the reach than a window.
  */
 export function promising(subject: Subject): void {
-  saysTheMostThatPassesInAnySpan(subject)
-  deniesNothingToAKeyThatAsksForItsCapacity(subject)
-  namesAScaleThatIsAtMostAWindow(subject)
+  theStatedMostIsTheBoundOfTheModel(subject)
+  aKeyIsNotDeniedItsCapacityInEachReach(subject)
+  theScaleIsAtMostAWindowBelowTheReach(subject)
 }
 
 /**
@@ -22,7 +22,7 @@ export function promising(subject: Subject): void {
  * model, the contract written out naively, lets pass in the worst span of that length. Spans are tried that begin just before the
  * end of a window or bucket. The length is drawn, in windows and a part of one, and `off` microseconds beside that.
  */
-function saysTheMostThatPassesInAnySpan(subject: Subject): void {
+function theStatedMostIsTheBoundOfTheModel(subject: Subject): void {
   const { factory, model } = subject.shape
   law(
     subject,
@@ -66,7 +66,7 @@ function saysTheMostThatPassesInAnySpan(subject: Subject): void {
  * A law: a key that asks for no more than its capacity within each `reach`, a time in microseconds that the algorithm names, is never
  * denied. Each drawn step moves the clock; `asked` are the units of the calls that lie within the last reach.
  */
-function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
+function aKeyIsNotDeniedItsCapacityInEachReach(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -103,7 +103,7 @@ function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
  * and `reach`, within which a key that is used up is full again. They differ by at most a window and a tick, the unit in which the
  * algorithm counts time.
  */
-function namesAScaleThatIsAtMostAWindow(subject: Subject): void {
+function theScaleIsAtMostAWindowBelowTheReach(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,

@@ -35,19 +35,19 @@ interface Kept {
  * without records passes.
  */
 export function records(trial: Trial): void {
-  areThoseThatWereWrittenLast(trial)
-  areToldWholeToOneWhoKnowsAnOldVersion(trial)
-  areNoMoreThanTheMostOfAGroup(trial)
-  haveRoomForTheLongestKey(trial)
-  sayWhenTheyLastApplied(trial)
-  areAllReadFromATooOldVersion(trial)
+  readersKnowTheLastRecords(trial)
+  aReaderOfAnOldVersionGetsTheLatestTexts(trial)
+  writesAtOnceDoNotOverfillAGroup(trial)
+  aRecordHasRoomForTheLongestKey(trial)
+  aRecordHasTheInstantWhenItLastApplied(trial)
+  aReaderOfATooOldVersionGetsAllRecords(trial)
 }
 
 /**
  * A law: after drawn writes and removals, a reader who learns of the changes knows the last record of each id, and so does one
  * who reads all.
  */
-function areThoseThatWereWrittenLast(trial: Trial): void {
+function readersKnowTheLastRecords(trial: Trial): void {
   const drawn = fc.record({ start: starts, writes })
   law(trial, 'are those that were written last, and say what has changed', drawn, async (session, value) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
@@ -96,7 +96,7 @@ function areThoseThatWereWrittenLast(trial: Trial): void {
  * A law: a reader of records (what operators have set for single keys) who names a version that was written over since is told the
  * latest text of each record.
  */
-function areToldWholeToOneWhoKnowsAnOldVersion(trial: Trial): void {
+function aReaderOfAnOldVersionGetsTheLatestTexts(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'are told whole to one who knows a version that was written over', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
@@ -117,7 +117,7 @@ function areToldWholeToOneWhoKnowsAnOldVersion(trial: Trial): void {
  * A law: of writes of records (what operators have set for single keys) that come at once, no more are kept than one group may have, and
  * each kept one returns a version of its own. A group is all records of one kind of a limiter.
  */
-function areNoMoreThanTheMostOfAGroup(trial: Trial): void {
+function writesAtOnceDoNotOverfillAGroup(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(
     trial,
@@ -142,7 +142,7 @@ function areNoMoreThanTheMostOfAGroup(trial: Trial): void {
  * A law: a record (what an operator has set for one key) with the longest key, reason and name of the operator comes back unchanged,
  * whatever characters they have.
  */
-function haveRoomForTheLongestKey(trial: Trial): void {
+function aRecordHasRoomForTheLongestKey(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'have room for the longest key, whatever is in it', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
@@ -163,7 +163,7 @@ function haveRoomForTheLongestKey(trial: Trial): void {
  * A law: a record (what an operator has set for one key) that a reader reports as applied, which means that it has decided a call, has
  * the instant of that report; another record has 0.
  */
-function sayWhenTheyLastApplied(trial: Trial): void {
+function aRecordHasTheInstantWhenItLastApplied(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'say when they have last decided a call', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]
@@ -186,7 +186,7 @@ function sayWhenTheyLastApplied(trial: Trial): void {
  * A law: a reader of records (what operators have set for single keys) gets the changes since the version that he names, also a removal;
  * all records if no write has that version, or it is too old.
  */
-function areAllReadFromATooOldVersion(trial: Trial): void {
+function aReaderOfATooOldVersionGetsAllRecords(trial: Trial): void {
   const once = fc.record({ start: starts })
   law(trial, 'are all read by one who knows too old a version', once, async (session) => {
     const [table, group] = [session.store.records?.(), session.freshKey()]

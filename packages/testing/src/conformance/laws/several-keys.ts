@@ -25,13 +25,13 @@ import type { TrafficOptions } from '../traffic.js'
  */
 export function severalKeys(subject: Subject): void {
   const { factory } = subject.shape
-  chargesEveryKeyOrNone(subject)
-  passesWhenTheWaitIsOver(subject)
+  everyKeyIsChargedOrNone(subject)
+  aWholePassesWhenItsWaitIsOver(subject)
   const watched = fc.constantFrom<Terms>({}, { enforce: false })
   withTerms(subject, 'denies no whole for a part that only watches, which is charged if it fits', watched)
-  reservesUnitsOfEveryKeyOrNone(subject)
-  leavesAKeyWhatItHad(subject)
-  endsWhereCallsCross(subject)
+  unitsOfEveryKeyAreReservedOrNone(subject)
+  deniedWholesLeaveTheOtherKeyUnchanged(subject)
+  crossingCallsAllEnd(subject)
   law(subject, 'changes nothing by trying', afterCalls(subject), async (session, value) => {
     const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
     await replay(subject, value.steps, tried, twin)
@@ -39,15 +39,15 @@ export function severalKeys(subject: Subject): void {
     assert.equal(answer.reason, (await twin.peek(1)).reason)
     await expectEqualKeys(tried, twin)
   })
-  answersAChargeThatCanBeUndone(subject)
-  releasesAChargeThatIsNotTheLatest(subject)
+  aCommitAnswersAsConsumeAndCanBeUndone(subject)
+  anOlderCommitIsReleased(subject)
 }
 
 /**
  * A law: a call on several keys is charged to all of them if each would let a unit pass, and otherwise to none, in whatever order they are
  * named. Each key has the same past three times: one set is called as a whole, one in reverse order, and the `twins` one by one.
  */
-function chargesEveryKeyOrNone(subject: Subject): void {
+function everyKeyIsChargedOrNone(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = several(subject)
   law(subject, 'charges every key as calls by themselves would, or none', drawn, async (session, value) => {
@@ -80,7 +80,7 @@ function chargesEveryKeyOrNone(subject: Subject): void {
  * A law: a call on several keys, which is charged to all of them or to none, is denied until the wait that its denial has named is over,
  * and passes then. The keys have policies of drawn shapes (algorithms in a variant).
  */
-function passesWhenTheWaitIsOver(subject: Subject): void {
+function aWholePassesWhenItsWaitIsOver(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = several(subject)
   law(subject, 'passes as soon as the wait of a whole is over', drawn, async (session, value) => {
@@ -104,7 +104,7 @@ function passesWhenTheWaitIsOver(subject: Subject): void {
  * A law: a reservation on several keys reserves units (to be settled later) of each key, as reservations on each by itself would, or of
  * none, and can be settled.
  */
-function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
+function unitsOfEveryKeyAreReservedOrNone(subject: Subject): void {
   const { factory } = subject.shape
   law(
     seldomTried(subject),
@@ -156,7 +156,7 @@ function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
  * A law: thousands of calls on two keys, one of which always denies, leave the other key unchanged, also while they are under
  * way.
  */
-function leavesAKeyWhatItHad(subject: Subject): void {
+function deniedWholesLeaveTheOtherKeyUnchanged(subject: Subject): void {
   const { factory } = subject.shape
   // One run with many calls in place of many runs: what a denial leaves behind may show only after thousands of them.
   const once = { ...subject, runs: 1 }
@@ -191,7 +191,7 @@ function leavesAKeyWhatItHad(subject: Subject): void {
  * A law: calls that come at once on the same several keys, half of them naming the keys in reverse order, do not wait for each other for
  * ever: all end, and each is charged to all keys or to none.
  */
-function endsWhereCallsCross(subject: Subject): void {
+function crossingCallsAllEnd(subject: Subject): void {
   const { factory } = subject.shape
   // A tenth of the runs, as each makes 16 calls on 16 keys.
   const seldom = { ...subject, runs: Math.ceil(subject.runs / 10) }
@@ -217,7 +217,7 @@ function endsWhereCallsCross(subject: Subject): void {
  * A law: `commit`, the second step of a call on several keys, is a charge that can be undone. It answers as `consume` does, and undoing it
  * leaves a key as a second one with the same past that was not charged.
  */
-function answersAChargeThatCanBeUndone(subject: Subject): void {
+function aCommitAnswersAsConsumeAndCanBeUndone(subject: Subject): void {
   const { factory } = subject.shape
   const committed = fc
     .tuple(afterCalls(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
@@ -248,7 +248,7 @@ function answersAChargeThatCanBeUndone(subject: Subject): void {
  * A law: a `commit`, the second step of a call on several keys, after which something else was charged cannot be undone as if it had
  * never been: its units are released, which a second key with the same past (`twin`) does directly.
  */
-function releasesAChargeThatIsNotTheLatest(subject: Subject): void {
+function anOlderCommitIsReleased(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
