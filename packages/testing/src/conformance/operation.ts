@@ -43,7 +43,8 @@ export function operationOf(
   const policy = policies[step.pick % policies.length]!
   const moved = Math.max(now, moveTo(step, now, policy, known))
   const { length } = known.charges
-  const charge = length === 0 ? -1 : Math.max(0, length - 1 - step.pick * Math.max(1, step.parts >> 1))
+  const stride = Math.max(1, step.parts >> 1) // 1 to 6
+  const charge = length === 0 ? -1 : Math.max(0, length - 1 - step.pick * stride)
   const most = step.kind === 'release' ? (known.charges[charge] ?? 1) : mostCost
   return {
     kind: step.kind,
@@ -64,9 +65,10 @@ export function operationOf(
  */
 function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Policy, known: Known): number {
   const bucket = Math.ceil(window / buckets)
+  const movesOn = parts > 10 // in 2 of 12 draws
   switch (to) {
     case 'stay':
-      return now + (parts > 10 ? 1 : 0)
+      return now + (movesOn ? 1 : 0)
     case 'part':
       return now + Math.floor((window * parts) / 24)
     case 'bucket':
@@ -89,13 +91,14 @@ function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Poli
  */
 function costOf({ of, units }: Step, policies: readonly Policy[], known: Known): number {
   const capacity = Math.min(...policies.map((policy) => policy.capacity))
+  const beside = units > 2 ? 0 : units
   switch (of) {
     case 'nothing':
       return units
     case 'remaining':
-      return known.remaining + (units > 2 ? 0 : units)
+      return known.remaining + beside
     case 'capacity':
-      return capacity + (units > 2 ? 0 : units)
+      return capacity + beside
     case 'half':
       return Math.ceil(capacity / 2)
   }

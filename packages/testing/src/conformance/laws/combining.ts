@@ -84,8 +84,8 @@ function noPolicyIsChargedWhenOneDenies(subject: Subject): void {
         const most = Math.min(roomy.capacity, strict.capacity, mostCost)
         // The smaller capacity is used up, so one of the policies denies a unit more, or a cost of the larger capacity.
         for (const each of [caller, twin]) await each.consume(most)
-        for (let i = 0; i < 3; i++) {
-          const cost = i < 2 ? 1 : Math.min(Math.max(roomy.capacity, strict.capacity), mostCost)
+        const all = Math.min(Math.max(roomy.capacity, strict.capacity), mostCost)
+        for (const cost of [1, 1, all]) {
           if ((await caller.peek(cost)).reason) assert((await caller.consume(cost)).reason)
         }
         await expectEqualKeys(caller, twin)

@@ -137,7 +137,7 @@ function aResetForgetsTheKey(subject: Subject): void {
  */
 function keyUnderTwoLists(shape: Subject['shape']) {
   return fc.record({
-    tiers: tiers(shape, 2, true),
+    tiers: tiers(shape, 2, 'in all'),
     start: starts,
     steps: traffic({ kinds: HISTORY, most: 8 }),
   })

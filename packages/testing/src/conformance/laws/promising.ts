@@ -63,8 +63,9 @@ function theStatedMostIsTheBoundOfTheModel(subject: Subject): void {
 }
 
 /**
- * A law: a key that asks for no more than its capacity within each `reach`, a time in microseconds that the algorithm names, is never
- * denied. Each drawn step moves the clock; `asked` are the units of the calls that lie within the last reach.
+ * A law: a key that asks for no more than its capacity within each `reach` is never denied. A reach is the time, in microseconds,
+ * within which a key that is used up is full again. Each drawn step moves the clock; a call asks for a few units, or for all that
+ * the calls within the last reach have left of the capacity.
  */
 function aKeyIsNotDeniedItsCapacityInEachReach(subject: Subject): void {
   const { factory } = subject.shape
@@ -85,11 +86,9 @@ function aKeyIsNotDeniedItsCapacityInEachReach(subject: Subject): void {
         const { now } = operationOf(step, session.now, [policy], caller.known, subject.mostCost)
         session.now = now
         const asked = calls.reduce((sum, { at, cost }) => (at > now - reach ? sum + cost : sum), 0)
-        const cost = Math.min(
-          policy.capacity - asked,
-          subject.mostCost,
-          step.parts % 2 ? Infinity : step.parts,
-        )
+        const left = policy.capacity - asked
+        const isForAll = step.parts % 2 === 1 // half of the calls: this law has no other use of the drawn number
+        const cost = Math.min(isForAll ? left : Math.min(step.parts, left), subject.mostCost)
         if (cost === 0) continue
         assert.equal((await caller.consume(cost)).reason, undefined)
         calls.push({ at: now, cost })
