@@ -229,5 +229,5 @@ export function keyOf(text: string, by: string | undefined): string {
   if (clientAddress(text) !== undefined) return ipKey(text)
   if (by === undefined) return text
   if (by === 'ip') throw new InputError('INVALID_KEY', `it counts by address, and '${text}' is none`)
-  return by.startsWith('field:') ? userKey(text) : apiKeyKey(apiKeyIn(by.slice(7), text) ?? '')
+  return by.startsWith('field:') ? userKey(text) : apiKeyKey(apiKeyIn(by.slice('header:'.length), text) ?? '')
 }

@@ -10,7 +10,7 @@ import { keyOf, type LeftAlone, Site } from '../acts/site.js'
 import { flagOf, type Given, quoted, optionTexts, usageError } from './arguments.js'
 import { asJson, bold, faint, harmless, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
-import { number, optionOf } from './options.js'
+import { optionOf, wholeNumber } from './options.js'
 import { count, pageOf, shown, table, wrapped } from './page.js'
 import { withoutErrors } from './policy-files.js'
 
@@ -28,7 +28,7 @@ export const why: Run = async ([text], given, signal) => {
   if (given['id'] !== undefined && given['limiter'] !== undefined)
     throw usageError('--id and --limiter exclude each other: an id is of one limiter')
   return onStore(given, signal, async (site) => {
-    const cost = optionOf(given, 'cost', (units) => number(units, 0, 2 ** 31)) ?? 1
+    const cost = optionOf(given, 'cost', (units) => wholeNumber(units, 0, 2 ** 31)) ?? 1
     const plan = optionOf(given, 'plan', String)
     if (plan !== undefined && !site.limits.some(({ plans }) => plans?.has(plan)))
       throw usageError(`no limiter here has a plan '${plan}'`)
@@ -231,7 +231,7 @@ async function onStore(
   if (!url) throw usageError('name the store by --store redis://... or postgres://..., or in SLUICE_STORE')
   const path = optionOf(given, 'policies', String)
   const [file] = path === undefined ? [] : await withoutErrors([path], signal, 'behind --policies')
-  const groups = optionOf(given, 'groups', (text) => number(text, 2, 1024))
+  const groups = optionOf(given, 'groups', (text) => wholeNumber(text, 2, 1024))
   const texts = ['prefix', 'table', 'schema'].map((name) => [name, optionOf(given, name, String)] as const)
   const storeSettings = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
   const opened = await openStore(url, { ...storeSettings, ...(groups !== undefined && { groups }) })
