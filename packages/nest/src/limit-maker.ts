@@ -154,8 +154,8 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /**
-   * The limit `outer` with changes of other options than those of limiters: it counts in the same limiter. That exists already, so
-   * the outer options that describe a limiter are left out, except for a function `policies`, which chooses those of each call.
+   * The limit `outer` with changes, in the same limiter. That exists already, so the outer options that describe a limiter are left
+   * out, except for a function `policies`, which chooses those of each call.
    */
   #ofOuterLimiter(outer: Limit, changes: Changes): Limit {
     const { limiter: _l, name: _n, store: _s, ...given } = outer.given

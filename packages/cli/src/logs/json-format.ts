@@ -73,7 +73,7 @@ class JsonFormat implements Format {
   /**
    * Finds in `sample`, the first lines of the log, at which paths the parts of a call are; `fields` are paths that the user named.
    * A duration is used if its unit is known, and if the logged time is that of the call's end: the duration then leads back to its
-   * start. A call is in two lines (`#isInHalves`) if one line has the caller, another the answer, and both the same id.
+   * start.
    */
   constructor(
     readonly times: TimeReader,

@@ -21,19 +21,13 @@ function checked<T>(text: string, value: T, isValid: boolean, expected: string):
   throw usageError(`expected ${expected}, got '${text}'`)
 }
 
-/**
- * An option's text as a whole number from `least` to `most`, both included.
- * @throws {UsageError} for any other.
- */
+/** An option's text as a whole number from `least` to `most`, both included. @throws {UsageError} for any other. */
 export function wholeNumber(text: string, least: number, most: number): number {
   const value = /^\d+$/.test(text) ? Number(text) : NaN
   return checked(text, value, value >= least && value <= most, `a whole number from ${least} to ${most}`)
 }
 
-/**
- * An option's text as a percentage from 0 to 100, which may have a fraction.
- * @throws {UsageError} for any other.
- */
+/** An option's text as a percentage from 0 to 100, which may have a fraction. @throws {UsageError} for any other. */
 function percentage(text: string): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN
   return checked(text, value, value >= 0 && value <= 100, 'a number from 0 to 100')

@@ -59,9 +59,6 @@ function slotOf(slots: Int32Array, half1: number, half2: number): number {
   return slot
 }
 
-/**
- * The numbers that a slot takes in the array, and their places in it: the first half of the hash, the second, the caller's number
- * plus 1, which is 0 in a free slot, and one that is not used.
- */
+/** A slot takes four numbers of the array: the halves of the hash, the caller's number plus 1 (0 in a free slot), and one unused. */
 const SLOT = 4
 const [HALF2, NUMBER] = [1, 2] as const

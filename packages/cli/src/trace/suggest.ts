@@ -159,10 +159,7 @@ class Column {
     return peak
   }
 
-  /**
-   * The smallest limit that never denies a caller, found by trying: limits are doubled until one is enough, and then the gap between
-   * it and the last that was not enough (`below`) is halved. Infinity if the algorithm takes no limit as large.
-   */
+  /** Finds that limit by trying: limits are doubled until one is enough, then the gap down to one that is not (`below`) is halved. */
   #searchPeak(calls: CallerCalls): number {
     let [below, limit] = [0, 1]
     for (; !this.#isUntouched(limit, calls); limit *= 2) {

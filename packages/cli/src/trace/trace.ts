@@ -79,9 +79,9 @@ export class Trace {
 
   /**
    * Yields the number of each caller in part `index`, whose calls are then in `calls`, from `from` up to `to`. The blocks of the
-   * part have the calls of all its callers mixed, in order of time. They are read in rounds, each for as many callers as there is
-   * room for, at least one. It is known how often each caller called (`counts`), so in each round the callers first get their
-   * stretches of `calls`, and then the calls are sorted in. Caller n has the place floor(n / 64) in his part.
+   * part have the calls of all its callers mixed, in order of time. They are read in rounds of some callers. It is known how often
+   * each caller called (`counts`), so in each round the callers first get their stretches of `calls`, and then the calls are sorted
+   * in. Caller n has the place floor(n / 64) in his part.
    */
   *#callersOf(index: number, calls: CallerCalls): Generator<number> {
     const { counts, written, block, filled } = this.#parts[index]!
@@ -119,10 +119,7 @@ export class Trace {
   }
 }
 
-/**
- * The place behind the last caller of a round that begins with the caller at `first`: a round has as many callers as there is room
- * for their calls, and at least one.
- */
+/** The place behind the last caller of a round: from `first` on as many as there is room for their calls, and at least one. */
 function endOfRound(counts: readonly number[], first: number): number {
   let [next, calls] = [first + 1, counts[first]!]
   while (next < counts.length && calls + counts[next]! <= CALLS_AT_ONCE) calls += counts[next++]!
@@ -141,16 +138,12 @@ const CALLS_AT_ONCE = 2 ** 18
 /** Each takes up to a tenth of a microsecond. */
 const LOOKS_BETWEEN_PAUSES = 2 ** 18
 
-/**
- * Calls in 16 bytes each: in the first 8 the instant, in the next 4 the caller, in the last 4 the cost. The same bytes are seen as
- * an array of instants, two to a call, and as an array of numbers, four to a call.
- */
+/** Calls in 16 bytes each, which two arrays share: the first 8 have the instant, the next 4 the caller, the last 4 the cost. */
 class TraceBlock {
   readonly bytes = new Uint8Array(16 * BLOCK_CALLS)
   readonly #times = new Float64Array(this.bytes.buffer)
   readonly #numbers = new Uint32Array(this.bytes.buffer)
 
-  /** Puts a call at place `i`. */
   set(i: number, at: number, caller: number, cost: number): void {
     this.#times[2 * i] = at
     this.#numbers[4 * i + 2] = caller

@@ -66,7 +66,7 @@ function readersKnowTheLastRecords(trial: Trial): void {
         else known.set(id, { text, until, version })
       }
     }
-    /** Asserts that a reader knows each kept record as it was last written, and besides only such as have ended. */
+    /** Asserts that the reader knows each kept record, and besides only such as have ended. */
     const expectAllKnown = (): void => {
       for (const [each, record] of kept) assert.deepEqual(known.get(each), record)
       for (const [each, { until }] of known) assert(kept.has(each) || until <= session.now)

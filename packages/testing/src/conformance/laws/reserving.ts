@@ -153,10 +153,7 @@ class ReservingKeys {
     this.#plain = open(session.store)
   }
 
-  /**
-   * Microseconds after which a key is as one that never reserved: reservations last for 1.7 windows at most, two windows later
-   * little that they charged still counts, and the mark of a late settling is gone too.
-   */
+  /** Microseconds after which all reservations have ended (they last for 1.7 windows at most), and no mark is left. */
   get forgottenIn(): number {
     return 4 * this.window + 2 * MARK_LIFE
   }
@@ -168,8 +165,7 @@ class ReservingKeys {
   /**
    * Carries out one drawn act on all keys, and asserts that they answer alike. Before it the clock moves: by the part `pass` of a
    * window, or to `off` microseconds beside the next end of a reservation. `cost` and `real`, the cost to settle at, are parts of the
-   * capacity, `ttl` of a window, and `atEnd` of the cost. `pick`, 0 to 9, chooses among the reservations made so far, and makes
-   * some acts seldom.
+   * capacity, `ttl` of a window, and `atEnd` of the cost. `pick`, 0 to 9, chooses among the reservations made so far.
    */
   async carryOut({ kind, pass, off, cost: part, real, atEnd, ttl, pick }: Deed): Promise<void> {
     const ends = this.#openReservations.map(({ end }) => end)
@@ -272,10 +268,7 @@ class ReservingKeys {
     return Math.max(part === 0 ? 0 : 1, Math.floor(this.#capacity * part))
   }
 
-  /**
-   * Reserves a cost on both keys that reserve, and consumes it on the plain one. Unless the first have as many reservations as they
-   * may, all deny it or none.
-   */
+  /** Reserves a cost on both keys that reserve, and consumes it on the plain one. Unless the first are full, all deny it or none. */
   async #reserve(cost: number, ttl: number, atEnd: number): Promise<void> {
     if (cost === 0) return
     const id = 1 + this.#made.length
@@ -324,12 +317,9 @@ class ReservingKeys {
     return this.#entries >= 4 * this.max
   }
 
-  /**
-   * Whether a store still has to know that a reservation was settled. `namedEnd` is the end that the next settling names. Only the
-   * mark of a late settling tells of it.
-   */
+  /** Whether a store still has to know that a reservation was settled. `namedEnd` is the end that the next settling names. */
   #mustBeKnown({ state, until }: Settled, namedEnd: number): boolean {
-    if (state === 'late') return this.session.now < until && !this.#mayForgetMarks
+    if (state === 'late') return this.session.now < until && !this.#mayForgetMarks // only a mark tells of it
     return this.session.now < namedEnd + MARK_LIFE
   }
 
