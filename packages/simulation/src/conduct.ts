@@ -88,7 +88,9 @@ export const CONDUCT: readonly Law[] = [
         const isBack = disturbing
           .map(reachableAt)
           .some((at) => (at > startedAt - PROBED_US || !hasProbed) && at < settledAt)
-        if (isBack) reasons.push('timeout')
+        // A permit is not waited for as long as it would take to learn why.
+        const isShort = call.does === 'permit' && call.maxWait > 0 && call.maxWait <= SEMAPHORE_MS
+        if (isBack || isShort) reasons.push('timeout')
         if (disturbing.length > 0 && !reasons.includes(reason))
           yield `call ${call.id} of ${member.name} is degraded (${reason}), not ${reasons.join()}`
       }

@@ -214,7 +214,7 @@ class TwinKey {
   chargedLast = 0
   /** The keyspace of the latest call. */
   #latest: Keyspace | undefined
-  /** When a call may have written it: whether a release without effect does is known to the server alone. */
+  /** When a call may have written it: whether a correction without effect does is known to the server alone. */
   #doubtful = 0
   /** Whether it may have expired when it was full under larger limits than those of its latest call. */
   isUnknown = false
@@ -273,6 +273,13 @@ class TwinKey {
     this.#written.push(call)
   }
 
+  /** Notes a correction. Without effect it is doubtful whether it has written. */
+  #wroteIf(call: KeyCall, effect: number): number {
+    if (effect === 0) this.#doubtful = call.clock
+    this.wrote(effect === 0 ? { ...call, isDoubtful: true } : call)
+    return effect
+  }
+
   /** Carries a call out, and returns its answers, or the units that took effect. */
   #carryOut(call: KeyCall): readonly Answer[] | number {
     const { operation, cost, nonce, count, span, token } = call
@@ -313,18 +320,11 @@ class TwinKey {
         // Of a state that was lost as the clock was set back.
         if (decidedAt > latestOf(this.#written)) return 0
         const charge = { at, cost: charged, decidedAt }
-        const effect = keyspace.correct({ kind: operation, key, charge, units: cost }) as number
-        if (effect > 0) this.wrote(call)
-        else {
-          this.#doubtful = call.clock
-          this.wrote({ ...call, isDoubtful: true })
-        }
-        return effect
+        return this.#wroteIf(call, keyspace.correct({ kind: operation, key, charge, units: cost }) as number)
       }
       case 'refund':
       case 'charge':
-        this.wrote(call)
-        return keyspace.correct({ kind: operation, key, cost }) as number
+        return this.#wroteIf(call, keyspace.correct({ kind: operation, key, cost }) as number)
       case 'block':
       case 'hold':
         // To end what does not exist makes no state.

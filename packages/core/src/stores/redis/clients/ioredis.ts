@@ -99,16 +99,11 @@ type RunScript = (
 ) => Promise<ScriptReply>
 
 /**
- * Returns a function that runs scripts by a method of the client. The method is called on a stand-in for the client, which has just
- * what the method uses, `options` and `sendCommand`. That has two purposes:
- *
- * - A command gets its keys and arguments after the client has made it, and is written in one Buffer. The client would look at
- * each argument three times and write each string as a piece of its own, which is slow with many keys (see `inOneBuffer`).
- * - There is no autopipelining. It chooses the node of a Cluster by the first argument, which is the script and not the key
- * (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down.
- *
- * Methods that a subclass or wrapper has replaced may need their client. They are left alone, unless the client uses
- * autopipelining.
+ * Returns a function that runs scripts by a method of the client, called on a stand-in that has what the method uses: `options` and
+ * `sendCommand`. So a command gets its keys and arguments after the client has made it, and is written in one Buffer (`inOneBuffer`):
+ * the client would look at each three times. And there is no autopipelining, which chooses the node of a Cluster by the script in
+ * place of the key (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight. Methods that a subclass or wrapper has
+ * replaced may need their client: they are left alone, unless it uses autopipelining.
  */
 function scriptRunnerOf(client: IoredisClient): RunScript {
   const { enableAutoPipelining } = client.options
