@@ -20,6 +20,8 @@ export interface Scenario {
 }
 
 const TIERS = 2
+/** In place of the index of a booking or a charge. */
+const NONE = -1
 const KINDS = {
   consume: 40,
   peek: 8,
@@ -101,7 +103,7 @@ export async function expectModelled(
     }
     for (const tier of tierNumbers) {
       const cost = Math.min(policies[tier]![0]!.capacity, mostCost)
-      await compare({ kind: 'peek', now: session.now, tier, cost, maxWait: 0, booking: -1, charge: -1 })
+      await compare({ kind: 'peek', now: session.now, tier, cost, maxWait: 0, booking: NONE, charge: NONE })
     }
   } finally {
     await session.close()

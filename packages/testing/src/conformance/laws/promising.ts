@@ -41,9 +41,11 @@ function theStatedMostIsTheBoundOfTheModel(subject: Subject): void {
       const most = policy.algorithm.bounds.most(policy, span)
       // The span holds the instants from `from` on; a window or bucket that ends with the first of them is the worst place.
       const { window, buckets, algorithm } = policy
-      const edges = [window, window / buckets, algorithm.bounds.scale(policy)].filter(Number.isInteger)
-      const places = edges.map((edge) => session.now - (session.now % edge) + edge - 1)
-      const bounds = [session.now, ...places].map((from) =>
+      const windowLengths = [window, window / buckets, algorithm.bounds.scale(policy)].filter(
+        Number.isInteger,
+      )
+      const lastInstants = windowLengths.map((length) => session.now - (session.now % length) + length - 1)
+      const bounds = [session.now, ...lastInstants].map((from) =>
         Number(model.bound(rule, BigInt(from), BigInt(from + span - 1))),
       )
       const worst = Math.max(...bounds)
@@ -54,10 +56,8 @@ function theStatedMostIsTheBoundOfTheModel(subject: Subject): void {
       }
       // Products beyond 2^53 are rounded.
       const isExact = policy.limit * span <= 2 ** 53
-      assert(
-        Math.abs(most - worst) <= (isExact ? 0 : Math.max(1, worst * 2 ** -50)),
-        `most is ${most}, where the model's bound is ${worst}`,
-      )
+      const tolerance = isExact ? 0 : Math.max(1, worst * 2 ** -50)
+      assert(Math.abs(most - worst) <= tolerance, `most is ${most}, where the model's bound is ${worst}`)
     },
   )
 }

@@ -22,8 +22,8 @@ const writes = fc.array(
   { maxLength: 12, size: 'max' },
 )
 
-/** The version of no record: a reader who names it gets all records. */
-const NO_VERSION = 2 ** 52
+/** A version that is older than all writes, and one that no write has, to a reader of which all records are told. */
+const [BEFORE_ALL, NO_VERSION] = [0, 2 ** 52]
 
 interface Kept {
   readonly text: string
@@ -71,7 +71,7 @@ function readersKnowTheLastRecords(trial: Trial): void {
       for (const [each, record] of kept) assert.deepEqual(known.get(each), record)
       for (const [each, { until }] of known) assert(kept.has(each) || until <= session.now)
     }
-    let latest = await table.read(0, [])
+    let latest = await table.read(BEFORE_ALL, [])
     for (const { place, text, life, isDated, pause, isRead } of value.writes) {
       session.now += pause
       const id = `${group}\n"é\\ud800${place}"`
@@ -109,7 +109,7 @@ function aReaderOfAnOldVersionGetsTheLatestTexts(trial: Trial): void {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return
     const write = async (name: string, text: string) =>
-      table.write({ id: `${group}\n${name}`, text, until: 0, life: 1_000_000, most: MOST }, 0)
+      table.write({ id: `${group}\n${name}`, text, until: 0, life: 1_000_000, most: MOST }, BEFORE_ALL)
     await write('other', 'first')
     const known = await write('again', 'first')
     for (const text of ['second', 'third']) await write('again', text)
@@ -134,9 +134,12 @@ function writesAtOnceDoNotOverfillAGroup(trial: Trial): void {
       const [table, group] = [session.store.records?.(), session.freshKey()]
       if (!table) return
       const write = async (place: number) =>
-        table.write({ id: `${group}\n${place}`, text: 'text', until: 0, life: 1_000_000, most: MOST }, 0)
+        table.write(
+          { id: `${group}\n${place}`, text: 'text', until: 0, life: 1_000_000, most: MOST },
+          BEFORE_ALL,
+        )
       const written = await Promise.all(Array.from({ length: 3 * MOST }, (_, place) => write(place)))
-      const { records: all } = await table.read(0, [])
+      const { records: all } = await table.read(BEFORE_ALL, [])
       const versions = all.filter(({ id }) => id.startsWith(`${group}\n`)).map(({ version }) => version)
       assert.equal(versions.length, MOST)
       const own = written.flatMap((each) => each?.written ?? [])
@@ -158,9 +161,9 @@ function aRecordHasRoomForTheLongestKey(trial: Trial): void {
     for (const unit of ['"', '\u0001', '\ud800', '\u044f', '\\']) {
       const text = JSON.stringify({ key: `${unit.repeat(8191)}\u044f`, ...words })
       const id = `${group}\n${JSON.stringify(unit)}`
-      const written = await table.write({ id, text, until: 0, life: 1_000_000, most: 10 }, 0)
+      const written = await table.write({ id, text, until: 0, life: 1_000_000, most: 10 }, BEFORE_ALL)
       assert(written)
-      const { records: all } = await table.read(0, [])
+      const { records: all } = await table.read(BEFORE_ALL, [])
       assert.equal(all.find((each) => each.id === id)?.text, text)
     }
   })
@@ -176,10 +179,11 @@ function aRecordHasTheInstantWhenItLastApplied(trial: Trial): void {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return
     const ids = ['one', 'two'].map((name) => `${group}\n"${name}"`)
-    for (const id of ids) await table.write({ id, text: 'text', until: 0, life: 2_000_000, most: MOST }, 0)
+    for (const id of ids)
+      await table.write({ id, text: 'text', until: 0, life: 2_000_000, most: MOST }, BEFORE_ALL)
     session.now += 1_000_000
-    const { version } = await table.read(0, [ids[0]!, `${group}\n"none"`])
-    const all = await table.read(0, [])
+    const { version } = await table.read(BEFORE_ALL, [ids[0]!, `${group}\n"none"`])
+    const all = await table.read(BEFORE_ALL, [])
     const found = new Map(all.records.map(({ id, appliedAt }) => [id, appliedAt]))
     assert.deepEqual(
       [ids[0]!, ids[1]!, `${group}\n"none"`].map((id) => found.get(id)),
@@ -199,7 +203,7 @@ function aReaderOfATooOldVersionGetsAllRecords(trial: Trial): void {
     const [table, group] = [session.store.records?.(), session.freshKey()]
     if (!table) return
     const write = (name: string, text: string) =>
-      table.write({ id: `${group}\n"${name}"`, text, until: 0, life: 2_000_000, most: MOST }, 0)
+      table.write({ id: `${group}\n"${name}"`, text, until: 0, life: 2_000_000, most: MOST }, BEFORE_ALL)
     await write('gone', 'text')
     const known = await write('kept', 'text')
     await write('gone', '')
