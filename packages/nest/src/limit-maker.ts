@@ -157,7 +157,7 @@ export class LimitMaker implements OnApplicationShutdown {
    * The limit `outer` with changes, in the same limiter. That exists already, so the outer options that describe a limiter are left
    * out, except for a function `policies`, which chooses those of each call.
    */
-  #ofOuterLimiter(outer: Limit, changes: Changes): Limit {
+  #ofOuterLimiter(outer: Limit, changes: OverriddenOptions): Limit {
     const { limiter: _l, name: _n, store: _s, ...given } = outer.given
     const { policies } = given
     const kept = Object.fromEntries(Object.entries(given).filter(([option]) => !(option in OF_LIMITERS)))
@@ -167,7 +167,7 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   /** The limit `outer` with changes, in a limiter of its own that is called `name` and has the other settings of the outer one. */
-  #ofOwnLimiter(outer: Limit, changes: Changes, name: string): Limit {
+  #ofOwnLimiter(outer: Limit, changes: OverriddenOptions, name: string): Limit {
     const { limiter: shared, name: _n, store: _s, ...given } = outer.given
     const policies = shared !== undefined && policiesKept(outer, changes)
     const counted = {
@@ -327,10 +327,10 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 }
 
-type Changes = Omit<Options.LimitOverride, 'name'>
+type OverriddenOptions = Omit<Options.LimitOverride, 'name'>
 
 /** The object that an overridden limit shares with those of its decision. What waits for its turn is decided alone. */
-function apartOf(outer: Limit, { maxWait }: Changes): object | undefined {
+function apartOf(outer: Limit, { maxWait }: OverriddenOptions): object | undefined {
   return maxWait === undefined ? outer.apart : undefined
 }
 

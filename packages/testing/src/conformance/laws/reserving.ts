@@ -328,7 +328,7 @@ class ReservingKeys {
     assert.equal(state, first.state)
     const hasMark = this.session.now < first.until
     const told = this.#mayForgetMarks ? [0, first.effect] : [hasMark ? first.effect : 0]
-    assert(told.includes(effect), `effect is ${effect}, expected one of ${told}`)
+    assert(told.includes(effect), `effect is ${effect}, expected one of ${told.join(', ')}`)
   }
 
   /**
