@@ -138,12 +138,13 @@ const CALLS_AT_ONCE = 2 ** 18
 /** Each takes up to a tenth of a microsecond. */
 const LOOKS_BETWEEN_PAUSES = 2 ** 18
 
-/** Calls in 16 bytes each, which two arrays share: the first 8 have the instant, the next 4 the caller, the last 4 the cost. */
+/** Calls, in bytes that are also seen as an array of instants and as one of numbers. */
 class TraceBlock {
   readonly bytes = new Uint8Array(16 * BLOCK_CALLS)
   readonly #times = new Float64Array(this.bytes.buffer)
   readonly #numbers = new Uint32Array(this.bytes.buffer)
 
+  /** Puts a call at place `i`, in 16 bytes: in the first 8 the instant, in the next 4 the caller, in the last 4 the cost. */
   set(i: number, at: number, caller: number, cost: number): void {
     this.#times[2 * i] = at
     this.#numbers[4 * i + 2] = caller

@@ -49,9 +49,10 @@ function refundsLeaveNoMoreThanTheCapacity(subject: Subject): void {
     await replay(subject, steps, caller)
     // Refunds of some algorithms leave bookings ahead of now alone, so the last of them passes first.
     session.now = Math.max(session.now, (await caller.peek(1)).at, ...caller.bookings.map(({ at }) => at))
-    const most = Math.min(2 * policy.capacity, subject.mostCost)
     // Twice the capacity can count, and in a weighted window as much again has faded.
-    for (let used = 4 * policy.capacity; used > 0; used -= most) await caller.refund(most)
+    const mostConsumed = 4 * policy.capacity
+    const refund = Math.min(2 * policy.capacity, subject.mostCost)
+    for (let left = mostConsumed; left > 0; left -= refund) await caller.refund(refund)
     const { remaining, resetAt } = await caller.peek(1)
     assert.deepEqual([remaining, resetAt], [policy.capacity, session.now])
     await caller.consume(Math.min(policy.capacity, subject.mostCost))

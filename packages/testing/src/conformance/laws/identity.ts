@@ -83,11 +83,14 @@ export function identity(trial: Trial, shapes: readonly Shape[]): void {
 /** All keys under one list, and one of them under other lists and other names, of which some may run into the key behind them. */
 function placesOf(name: string, [one, other]: readonly [Policy, Policy]): readonly Place[] {
   const shapesOf = (list: readonly Policy[]): string => JSON.stringify(list.map(({ shape }) => shape))
-  const lists = new Map([[one], [other], [one, other], [other, one]].map((list) => [shapesOf(list), list]))
-  lists.delete(shapesOf([one]))
+  // One list for each list of shapes: those of two policies may be equal.
+  const otherLists = new Map(
+    [[other], [one, other], [other, one]].map((policies) => [shapesOf(policies), policies]),
+  )
+  otherLists.delete(shapesOf([one]))
   return [
     ...KEYS.map((key) => ({ name, policies: [one], key })),
-    ...[...lists.values()].map((policies) => ({ name, policies, key: 'a' })),
+    ...[...otherLists.values()].map((policies) => ({ name, policies, key: 'a' })),
     ...['a', 'A', ' ', ':', '%3a', ','].map((end) => ({ name: name + end, policies: [one], key: 'a' })),
     ...['a', ':a', 'a:'].map((end) => ({ name: name + end, policies: [one], key: 'b' })),
   ]

@@ -168,13 +168,13 @@ class ReservingKeys {
    * capacity, `ttl` of a window, and `atEnd` of the cost. `pick`, 0 to 9, chooses among the reservations made so far.
    */
   async carryOut({ kind, pass, off, cost: part, real, atEnd, ttl, pick }: Deed): Promise<void> {
-    const ends = this.#openReservations.map(({ end }) => end)
-    const to =
-      pass === 'end' ? Math.min(...ends, Infinity) + off : this.session.now + Math.floor(pass * this.window)
+    const nextEnd = Math.min(...this.#openReservations.map(({ end }) => end), Infinity)
+    const to = pass === 'end' ? nextEnd + off : this.session.now + Math.floor(pass * this.window)
     await this.passTo(to < Infinity ? to : this.session.now)
     const cost = this.#partOfCapacity(part)
     const lasts = Math.max(1000, Math.floor(ttl * this.window))
-    const [isSeldom, isEvenLessOften] = [pick > 5, pick > 6]
+    // Most drawn blocks, holds and resets change nothing, as little could be reserved otherwise.
+    const [restricts, resets] = [pick > 6, pick > 5]
     switch (kind) {
       case 'reserve':
         await this.#reserve(cost, lasts, Math.floor(cost * atEnd))
@@ -193,15 +193,15 @@ class ReservingKeys {
         break
       case 'block':
         await this.#correctAll(
-          (keyspace) => keyspace.correct({ kind, key: this.#key, duration: isEvenLessOften ? lasts : 0 }), // 0 ends a block
+          (keyspace) => keyspace.correct({ kind, key: this.#key, duration: restricts ? lasts : 0 }), // 0 ends a block
         )
         break
       case 'hold':
-        if (isEvenLessOften)
+        if (restricts)
           await this.#correctAll((keyspace) => keyspace.correct({ kind, key: this.#key, duration: lasts }))
         break
       case 'reset':
-        if (isSeldom) await this.#reset()
+        if (resets) await this.#reset()
         break
       case 'settle':
       case 'again':
