@@ -57,7 +57,7 @@ function readersKnowTheLastRecords(trial: Trial): void {
     if (!table) return // optional, and no part of any other promise
     const kept = new Map<string, Kept>()
     const known = new Map<string, Kept>()
-    /** What a reader knows once it has these changes, who knew `before`. */
+    /** Notes in `known` what a reader knows once he has these changes. An empty text is a removal. */
     const learn = ({ areAll, records: changed }: RecordChanges): void => {
       if (areAll) known.clear()
       for (const { id, text, until, version } of changed) {

@@ -14,7 +14,7 @@ export function settingBack(subject: Subject): void {
       await caller.charge(1)
       const written = session.now
       const { capacity } = policy
-      /** The answers for one unit and for all. The instant of a call that passes is now, which the clock's setting back moves. */
+      /** The answers for one unit and for all. That of a call that passes has no instant here: it would be now. */
       const look = async () => {
         const answers = [await caller.peek(1), await caller.peek(capacity)] as const
         return answers.map(({ reason, remaining, resetAt, at }) => {
