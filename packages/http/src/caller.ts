@@ -311,7 +311,7 @@ interface NodeLike {
 /**
  * Whether a Fastify server trusts every proxy to name its client; found out once for each server, as its setting `trustProxy`
  * cannot be read. The server's getter `ips` (of the class of its requests) is called on a made-up request that came from an
- * unknown address through 30 unknown proxies. If it returns all of these, the server trusts anyone: no setting that names or
+ * unknown address through unknown proxies. If it returns all of these, the server trusts anyone: no setting that names or
  * counts real proxies reaches that far. Without `trustProxy` a request has no `ips`.
  */
 export function fastifyTrustsAll({ server, ips, constructor }: FastifyRequestLike): boolean {
@@ -319,13 +319,15 @@ export function fastifyTrustsAll({ server, ips, constructor }: FastifyRequestLik
   return getOrMake(TRUSTS, server, () => {
     const raw = {
       socket: { remoteAddress: STRANGER },
-      headers: { 'x-forwarded-for': Array(30).fill(STRANGER).join() },
+      headers: { 'x-forwarded-for': Array(STRANGERS).fill(STRANGER).join() },
     }
-    return (Reflect.get(constructor.prototype as object, 'ips', { raw }) as string[]).length > 30
+    return (Reflect.get(constructor.prototype as object, 'ips', { raw }) as string[]).length > STRANGERS
   })
 }
 
 const STRANGER = '203.0.113.254'
+/** More proxies than any application has in front of it. */
+const STRANGERS = 30
 const TRUSTS = new WeakMap<object, boolean>()
 
 interface ExpressAppLike {

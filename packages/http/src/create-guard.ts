@@ -148,10 +148,11 @@ function guardOfLimitsInForce<Req, Res>(
 
 /**
  * Makes a limiter know the policies `tier`, under which it then writes the blocks and resets of keys too. It learns them when
- * it opens a part of a call with them; of this part (no key, no cost) no call is made.
+ * it opens a part of a call with them; of this part no call is made.
  */
 function makeKnown(limiter: Limiter, tier: readonly Policy[]): void {
-  limiter[OPEN_PART]('', 0, tier, false)
+  const [key, cost, isNoted] = ['', 0, false] as const
+  limiter[OPEN_PART](key, cost, tier, isNoted)
 }
 
 /**

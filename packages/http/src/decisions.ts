@@ -107,24 +107,25 @@ type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisio
  * Adds a further decision to `all`, the list of those about a request, and returns the list. It has one entry for each limiter,
  * with its most restrictive decision, for headers, and its latest. A limiter has two entries if one of its guards shows
  * headers and another hides them. The function warns if a limiter has counted the request twice under one key, unless
- * repetition is normal on the platform: then `record` passes a list as `keys`, and undefined otherwise. It also warns if two
- * limiters have the same name and store, because each then uses up the allowance of the other.
+ * repetition is normal on the platform. It also warns if two limiters have the same name and store, because each then uses up
+ * the allowance of the other.
  */
 function addFurther(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
-  const { limiter, inHeaders, decision, keys } = recorded
+  const { limiter, inHeaders, decision } = recorded
+  const mayRepeat = recorded.keys !== undefined // the list is then one that stays empty
   let earlier: RecordedDecision | undefined
   for (const other of all) {
     if (other.limiter !== limiter) {
       if (sharesUsage(other.limiter, limiter)) warn(limiter, 'NAME_TWICE')
       continue
     }
-    const counted = other.keys ?? [other.latest.key]
-    if (!keys && counted.includes(decision.key)) warn(limiter, 'COUNTED_TWICE')
+    const countedKeys = other.keys ?? [other.latest.key]
+    if (!mayRepeat && countedKeys.includes(decision.key)) warn(limiter, 'COUNTED_TWICE')
     if (other.inHeaders === inHeaders) earlier = other
   }
   recorded.order = nextOrder(all)
   if (earlier) {
-    if (!keys) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
+    if (!mayRepeat) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
     earlier.decision = moreRestrictive(earlier.decision, decision)
     earlier.latest = decision
     earlier.order = recorded.order

@@ -81,24 +81,39 @@ export function overseeHead(target: ServerResponse, own?: KeptHeaders): boolean 
 
 /**
  * Adds the kept headers to the head of a response, unless it is a denial by an upstream (`makeRoom`). If `args`, the arguments of
- * its `writeHead`, have headers, they are added to these, otherwise they are set on the response. Headers in `args` are a list of
- * names and values or of pairs, which stays one, or an object. An object becomes a list, to which adding is faster, unless
- * `isWrapped`: on-headers before 1.1 takes any list for pairs.
+ * its `writeHead`, have headers, they are added to these, otherwise they are set on the response.
  */
 function addKept(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrapped: boolean): void {
-  const status = args[0] as number
-  // Express: `Reflect.get` is faster, see caller.ts.
-  const namesSet: string[] = Reflect.get(res, 'getHeaderNames').call(res)
   const place = args.length === 1 ? -1 : args.findIndex((arg) => typeof arg === 'object' && arg !== null)
-  if (place < 0) {
-    if (!makeRoom(status, namesSet, (name) => res.removeHeader(name))) return
-    const setHeader = Reflect.get(res, 'setHeader')
-    for (const [name, value] of kept) setHeader.call(res, name, value)
-    return
-  }
+  if (place >= 0) return addToArgument(res, kept, args, place, isWrapped)
+  const status = args[0] as number
+  if (!makeRoom(status, namesSetOn(res), (name) => res.removeHeader(name))) return
+  const setHeader = Reflect.get(res, 'setHeader')
+  for (const [name, value] of kept) setHeader.call(res, name, value)
+}
+
+/** The names of the headers that are set on a response. Express: `Reflect.get` is faster, see caller.ts. */
+function namesSetOn(res: ServerResponse): string[] {
+  return Reflect.get(res, 'getHeaderNames').call(res)
+}
+
+/**
+ * Adds the kept headers to those in the argument at `place` of a call of `writeHead`, unless the response is a denial by an
+ * upstream. Headers there are a list of names and values or of pairs, which stays one, or an object. An object becomes a list, to
+ * which adding is faster, unless `isWrapped`: on-headers before 1.1 takes any list for pairs.
+ */
+function addToArgument(
+  res: ServerResponse,
+  kept: KeptHeaders,
+  args: unknown[],
+  place: number,
+  isWrapped: boolean,
+): void {
+  const status = args[0] as number
   const given = args[place] as Record<string, unknown> | unknown[]
-  /** The headers in `args`: a name, its value, the next name, and so on. */
+  /** A name, its value, the next name, and so on. */
   const namesAndValues = flatList(given)
+  const namesSet = namesSetOn(res)
   const namesGiven = namesAndValues.filter((_, i) => i % 2 === 0) as string[]
   const removed: unknown[] = []
   const remove = (name: string): void => {
@@ -106,7 +121,8 @@ function addKept(res: ServerResponse, kept: KeptHeaders, args: unknown[], isWrap
     removed.push(name)
   }
   if (!makeRoom(status, namesSet.length === 0 ? namesGiven : [...namesSet, ...namesGiven], remove)) return
-  const isRemoved = (i: number): boolean => removed.includes(namesAndValues[i - (i % 2)])
+  const nameAt = (i: number): unknown => namesAndValues[i - (i % 2)] // of a name or of its value
+  const isRemoved = (i: number): boolean => removed.includes(nameAt(i))
   const head = removed.length === 0 ? namesAndValues : namesAndValues.filter((_, i) => !isRemoved(i))
   kept.forEach((value, name) => head.push(name, value))
   const pairs = () => head.flatMap((name, i) => (i % 2 === 0 ? [[name, head[i + 1]]] : []))
@@ -141,7 +157,8 @@ export function overseeHeads(res: ServerResponse): boolean {
   if (!owner) return false
   const isOverseen = OVERSEEN.has(Reflect.get(owner, 'writeHead')) // for the responses of another application
   if (!isOverseen) overseeHead(below)
-  if (isOverseen || below !== res) OVERSEEN.add(prototype).add(Reflect.get(res, 'writeHead'))
+  const concernsAllResponses = isOverseen || below !== res
+  if (concernsAllResponses) OVERSEEN.add(prototype).add(Reflect.get(res, 'writeHead'))
   return true
 }
 

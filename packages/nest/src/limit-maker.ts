@@ -124,7 +124,7 @@ export class LimitMaker implements OnApplicationShutdown {
     const { limiter, name, limits } = given
     const isShared = name !== undefined || limiter !== undefined || limits !== undefined
     return this.#makeOnce(given, isShared ? given : owner, isShared ? given : subject, () => {
-      if (limits !== undefined) return this.#several(given)
+      if (limits !== undefined) return this.#limitsOfList(given)
       if (limiter !== undefined) return [this.#make(given, { limiter: this.#limiterOf(limiter) })]
       return [this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters), name: name ?? path })]
     })
@@ -133,10 +133,8 @@ export class LimitMaker implements OnApplicationShutdown {
   /**
    * The limit that replaces `outer` by `@OverrideRateLimit` on a class or a method (`subject`), with the options in `changes`
    * (of which the last wins) in place of the outer limit's; made once for each class (`owner`). It is still known by the
-   * outer limit's name. If `limit`, `window` or another option of limiters changes, it counts in a limiter of its own, which
-   * is called `name` and has the settings of the outer limiter, such as its store. Otherwise it counts in the outer limit's
-   * limiter. That one exists already, so the outer options that describe a limiter are left out then, except for a function
-   * `policies`, which chooses the policies of each call.
+   * outer limit's name. If `limit`, `window` or another option of limiters changes, it counts in a limiter of its own, called
+   * `name`, otherwise in the outer limit's limiter.
    */
   override(
     changes: readonly Options.LimitOverride[],
@@ -148,26 +146,36 @@ export class LimitMaker implements OnApplicationShutdown {
     const [limit] = this.#makeOnce(changes.at(-1)!, owner, subject, () => {
       const { name: knownAs, ...rest } = changes.reduce(withChanges)
       checkNames(OVERRIDE, rest, { what: '@OverrideRateLimit' })
-      const { limiter: shared, name: _n, store: _s, ...given } = outer.given
-      // What waits for its turn is decided alone.
-      const apart = rest.maxWait === undefined ? outer.apart : undefined
-      const needsLimiter = Object.keys(rest).some((name) => name in OF_LIMITERS)
-      if (!needsLimiter) {
-        const { policies } = given
-        const kept = Object.fromEntries(Object.entries(given).filter(([name]) => !(name in OF_LIMITERS)))
-        const merged = { ...kept, ...(typeof policies === 'function' && { policies }), ...rest }
-        const limit = this.#make(merged, { limiter: outer.limiter }, apart)
-        return [{ ...limit, given: { ...outer.given, ...rest }, knownAs }]
-      }
-      const policies = shared !== undefined && policiesKept(outer, rest)
-      const counted = {
-        ...outer.limiter[SETTINGS],
-        ...pick(rest as Options.RateLimitOptions, byLimiters),
-        name: this.#freeName(name),
-      }
-      return [{ ...this.#make(withChanges({ ...given, ...policies }, rest), counted, apart), knownAs }]
+      const needsLimiter = Object.keys(rest).some((option) => option in OF_LIMITERS)
+      const made = needsLimiter ? this.#ofOwnLimiter(outer, rest, name) : this.#ofOuterLimiter(outer, rest)
+      return [{ ...made, knownAs }]
     })
     return limit!
+  }
+
+  /**
+   * The limit `outer` with changes, in the same limiter. That exists already, so the outer options that describe a limiter are left
+   * out, except for a function `policies`, which chooses those of each call.
+   */
+  #ofOuterLimiter(outer: Limit, changes: OverriddenOptions): Limit {
+    const { limiter: _l, name: _n, store: _s, ...given } = outer.given
+    const { policies } = given
+    const kept = Object.fromEntries(Object.entries(given).filter(([option]) => !(option in OF_LIMITERS)))
+    const merged = { ...kept, ...(typeof policies === 'function' && { policies }), ...changes }
+    const limit = this.#make(merged, { limiter: outer.limiter }, apartOf(outer, changes))
+    return { ...limit, given: { ...outer.given, ...changes } }
+  }
+
+  /** The limit `outer` with changes, in a limiter of its own that is called `name` and has the other settings of the outer one. */
+  #ofOwnLimiter(outer: Limit, changes: OverriddenOptions, name: string): Limit {
+    const { limiter: shared, name: _n, store: _s, ...given } = outer.given
+    const policies = shared !== undefined && policiesKept(outer, changes)
+    const counted = {
+      ...outer.limiter[SETTINGS],
+      ...pick(changes as Options.RateLimitOptions, byLimiters),
+      name: this.#freeName(name),
+    }
+    return this.#make(withChanges({ ...given, ...policies }, changes), counted, apartOf(outer, changes))
   }
 
   /**
@@ -189,7 +197,7 @@ export class LimitMaker implements OnApplicationShutdown {
    * have no guard of their own, because one guard is made of all limits of a handler, which finds them by their `place` in
    * the list. A function `limits` gives one limit, which brings those `inForce`; a handler of usage has one with its guard.
    */
-  #several(given: Options.RateLimitOptions): readonly Limit[] {
+  #limitsOfList(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
     if (USAGE in given) return [whole]
     const { limits, ...common } = given
@@ -317,6 +325,13 @@ export class LimitMaker implements OnApplicationShutdown {
     const provider = this.#provided(key as Type<Options.KeyProvider>, `key ${key.name}`)
     return (call, source) => provider.key(call, source)
   }
+}
+
+type OverriddenOptions = Omit<Options.LimitOverride, 'name'>
+
+/** The object that an overridden limit shares with those of its decision. What waits for its turn is decided alone. */
+function apartOf(outer: Limit, { maxWait }: OverriddenOptions): object | undefined {
+  return maxWait === undefined ? outer.apart : undefined
 }
 
 type LimiterOfGuard = Pick<RequestLimitOptions<unknown, unknown>, 'limiter' | 'name' | keyof LimiterSettings>

@@ -156,7 +156,7 @@ export function problemsInApp(
       const remedy = 'shouldCharge: (req, res) => res.statusCode === 401 beside limits'
       return [problem('error', path, `a request has no 'status' yet: leave it out, and write ${remedy}`)]
     }
-    const field = part.startsWith('field:') ? part.slice(6) : undefined
+    const field = part.startsWith('field:') ? part.slice('field:'.length) : undefined
     if (field === undefined || fields.includes(field)) return []
     const remedy = `limitsFrom(file, { fields: { ${JSON.stringify(field)}: (req) => ... } })`
     return [problem('smell', path, `a request has no '${part}': write ${remedy}`)]
@@ -228,7 +228,9 @@ function limitOf<Req>(
 /** The function that makes the key of a request, by what `by` names. A request without that header or field gets its address. */
 function keyOf<Req>(by: string, fields: NonNullable<LimitsFromOptions<Req>['fields']>): KeyFunction<Req> {
   if (by === 'ip') return byIp()
-  return by.startsWith('field:') ? byUser(fields[by.slice(6)]!) : byApiKey(by.slice(7))
+  return by.startsWith('field:')
+    ? byUser(fields[by.slice('field:'.length)]!)
+    : byApiKey(by.slice('header:'.length))
 }
 
 const wholeAddress = (text: string | undefined): string | undefined => clientAddress(text, 128)
@@ -245,8 +247,8 @@ function partReader<Req>(
     if (name === 'path') return pathOf(source.url(req) ?? '')
     if (name === 'host')
       return source.header(req, 'host') ?? hostIn(source.url(req)) ?? source.header(req, ':authority')
-    if (name.startsWith('field:')) return fields[name.slice(6)]!(req)?.toString()
-    return source.header(req, name.slice(7))
+    if (name.startsWith('field:')) return fields[name.slice('field:'.length)]!(req)?.toString()
+    return source.header(req, name.slice('header:'.length))
   }
 }
 

@@ -115,8 +115,9 @@ class Parser {
    */
   #list(end: string, readItem: () => void): void {
     this.#next()
-    for (let isFirst = true; isFirst ? this.token !== end : this.token === ','; isFirst = false) {
-      if (!isFirst) this.#next()
+    if (this.token !== end) readItem()
+    while (this.token === ',') {
+      this.#next()
       readItem()
     }
     if (this.token !== end) this.fail(`',' or '${end}'`)

@@ -75,22 +75,22 @@ class WatchedPolicies implements PoliciesInForce {
   )
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
-  readonly #first: Promise<void>
+  readonly #firstRead: Promise<void>
   /** The file in force. */
-  #read: ReadPolicies | undefined
-  #text: string | undefined
+  #inForce: ReadPolicies | undefined
+  #textInForce: string | undefined
   #digest = ''
   /** The fields that each application gives; undefined where none acts by the file. */
   #fields: ReadonlySet<string> | undefined
   readonly #followers = new WeakValues<() => void>()
   #followed = 0
-  /** What the last read found; undefined if it failed. */
-  #last: string | undefined
-  #foundAt = performance.now()
+  /** The text that the last read found; undefined if it failed, or while a read is under way. */
+  #textReadLast: string | undefined
+  #foundInForceAt = performance.now()
   #errors = 0
   #error: Error | undefined
   /** The message of the error that was reported last; undefined since a read was good. */
-  #reported: string | undefined
+  #messageReported: string | undefined
 
   /** @internal {@link watchPolicies} makes one. */
   constructor(source: WatchedSource, options: WatchPoliciesOptions) {
@@ -99,28 +99,28 @@ class WatchedPolicies implements PoliciesInForce {
     this.#every = every
     if (onChange) this.#listeners.on('onChange', onChange)
     if (onError) this.#listeners.on('onError', onError)
-    this.#first = this.#readSource(true)
-    this.#first.catch(() => {}) // who does not wait for it gets the report
+    this.#firstRead = this.#readSource({ isFirst: true })
+    this.#firstRead.catch(() => {}) // who does not wait for it gets the report
   }
 
   /** Resolves once the first read is in force. @throws {PolicyError} INVALID_OPTION, or the error of the read. */
   ready(): Promise<void> {
-    return this.#first
+    return this.#firstRead
   }
 
   /** The file in force. @throws {PolicyError} INVALID_OPTION before the first is. */
   get current(): ReadPolicies {
-    return this.#read ?? this.#none() // short, as each decision asks for it
+    return this.#inForce ?? this.#throwNotReady() // short, as each decision asks for it
   }
 
-  #none(): never {
+  #throwNotReady(): never {
     const message = 'no policy file is in force yet: await watched.ready()'
     throw new PolicyError('INVALID_OPTION', message, { cause: this.#error })
   }
 
   /** Milliseconds since a read last found the file in force where it is; before the first since the watch began. */
   get ageMs(): number {
-    return performance.now() - this.#foundAt
+    return performance.now() - this.#foundInForceAt
   }
 
   /** The first 16 digits of the SHA-256 of the file in force; '' before the first. */
@@ -143,7 +143,7 @@ class WatchedPolicies implements PoliciesInForce {
   }
 
   require(fields: readonly string[]): void {
-    if (this.#read) refuse(problemsInApp(this.#read, fields))
+    if (this.#inForce) refuse(problemsInApp(this.#inForce, fields))
     this.#fields = new Set(fields.filter((field) => this.#fields?.has(field) ?? true))
   }
 
@@ -158,29 +158,29 @@ class WatchedPolicies implements PoliciesInForce {
    * next read begins a beat after this one has ended, however long it takes.
    * @throws {Error} of a read that fails and {PolicyError} of a text that is refused, which are reported too.
    */
-  async #readSource(isFirst = false): Promise<void> {
+  async #readSource({ isFirst } = { isFirst: false }): Promise<void> {
     const startedAt = performance.now()
     try {
-      const before = this.#last
-      this.#last = undefined
+      const before = this.#textReadLast
+      this.#textReadLast = undefined
       const text = await textOf(this.#source)
       if (this.#isClosed) throw new PolicyError('INVALID_OPTION', 'the watch was closed during the read')
-      this.#last = text
+      this.#textReadLast = text
       this.#error = undefined
-      if (text === this.#text) this.#reported = undefined
+      if (text === this.#textInForce) this.#messageReported = undefined
       else if (isFirst || text === before) this.#putInForce(text)
-      else return
-      this.#foundAt = startedAt
+      else return // the next read decides
+      this.#foundInForceAt = startedAt
     } catch (error) {
       if (!this.#isClosed) this.#report(error as Error)
       throw error
     } finally {
-      this.#wait()
+      this.#readAgainLater()
     }
   }
 
   /** Reads the source again after the option `every`, unless it is closed by then. */
-  #wait(): void {
+  #readAgainLater(): void {
     if (this.#isClosed) return
     this.#timer = setTimeout(() => void this.#readSource().catch(() => {}), this.#every)
     this.#timer.unref()
@@ -194,25 +194,25 @@ class WatchedPolicies implements PoliciesInForce {
   #putInForce(text: string): void {
     const next = readPolicies(text)
     refuse(next.errors)
-    const changes = this.#read ? changesAgainst(next, this.#read) : []
+    const changes = this.#inForce ? changesAgainst(next, this.#inForce) : []
     const resets = changes.filter(({ code, limiter }) => !KEEPING.has(code) && !next.reset.includes(limiter))
     const advice = '; if that is meant, name the limiter in "reset"'
     refuse(resets.map((problem) => ({ ...problem, message: problem.message + advice })))
     if (this.#fields) refuse(problemsInApp(next, [...this.#fields]))
-    const isChange = this.#read !== undefined
-    this.#read = next
-    this.#text = text
+    const isChange = this.#inForce !== undefined
+    this.#inForce = next
+    this.#textInForce = text
     this.#digest = sha256(new TextEncoder().encode(text)).slice(0, 16)
-    this.#reported = undefined
+    this.#messageReported = undefined
     for (const changed of this.#followers.values()) changed()
     if (isChange) this.#listeners.emit('onChange', this.#digest)
   }
 
   /** Reports an error to listeners, or as a warning of the process without any; unless it was reported last. */
   #report(error: Error): void {
-    const isNew = this.#reported !== error.message
+    const isNew = this.#messageReported !== error.message
     this.#error = error
-    this.#reported = error.message
+    this.#messageReported = error.message
     if (!isNew) return
     this.#errors++
     if (this.#listeners.heard.onError) this.#listeners.emit('onError', error)

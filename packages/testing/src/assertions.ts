@@ -59,7 +59,8 @@ export function assertDenied(answer: Decision | AnyResponse, expected: ExpectedD
   const seen = readAnswer(answer)
   const { status = seen.status === undefined ? undefined : 429, retryAfterMs, ...limit } = expected
   // Any status may be that of a denial, which `deny` and `onDenied` of an adapter choose.
-  if (seen.allowed && (seen.status === undefined || seen.status !== status))
+  const hasStatusOfDenial = seen.status !== undefined && seen.status === status
+  if (seen.allowed && !hasStatusOfDenial)
     throw failure(assertDenied, 'was allowed', { ...seen, allowed: false, status }, seen)
   const inSeconds = seen.status !== undefined && retryAfterMs !== undefined
   const wait = inSeconds ? Math.max(1, Math.ceil(retryAfterMs / 1000)) * 1000 : retryAfterMs

@@ -93,20 +93,20 @@ class FakeTime implements TestTime {
 
   /**
    * Moves the time on by `ms` milliseconds. Timers that are due by then run one after the other, each with the clock at its
-   * instant, also those that a task sets meanwhile. After each, what waited for it may run (`turn`). A task may call `run`: then
+   * instant, also those that a task sets meanwhile. After each, what waited for it may run (`afterReadyTasks`). A task may call `run`: then
    * time no longer stands, and the rest is left to the real timers.
    */
   async pass(ms: number): Promise<void> {
-    await turn() // what was called before has begun to wait
+    await afterReadyTasks() // what was called before has begun to wait
     const until = this.#ms + ms
     for (let next = this.#next(); this.stands && next && next.at <= until; next = this.#next()) {
       this.#timers.delete(next)
       this.#ms = Math.max(this.#ms, next.at)
       next.task()
-      await turn()
+      await afterReadyTasks()
     }
     if (this.stands) this.#ms = until
-    await turn()
+    await afterReadyTasks()
   }
 
   /**
@@ -153,6 +153,6 @@ class FakeTimer {
 const immediate = setImmediate // before a test runner replaces it
 
 /** Resolves when everything that is ready to run has run. Fake timers of a test runner do not hold it up. */
-function turn(): Promise<void> {
+function afterReadyTasks(): Promise<void> {
   return new Promise((resolve) => void immediate(resolve))
 }

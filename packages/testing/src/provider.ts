@@ -74,7 +74,7 @@ export interface Arrival {
  */
 export async function startProvider(options: ProviderOptions): Promise<Provider> {
   const { limit, windowMs, latencyMs = 0, atOnce = Infinity, states = true, tells = false, answer } = options
-  const comeBack = goFirst()
+  const restorePriority = raisePriority()
   const calls: Arrival[] = []
   const log: number[] = []
   // `underWay` counts all open calls, `serving` those that the limit accepted and that are not answered yet.
@@ -84,22 +84,23 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
   const server = createServer((req, res) => {
     if (req.url === '/warm') return void res.end()
     const at = performance.now()
-    while (log.length > 0 && log[0]! <= at - windowMs) log.shift()
+    while (log.length > 0 && log[0]! <= at - windowMs) log.shift() // out of the window
     // The reply that the test chose for this call; undefined if the limit decides.
-    const own = answer?.(at - (calls[0]?.at ?? at))
-    const fits = log.length < limit && serving < atOnce
-    const accepted = own === undefined ? fits : own !== 'nothing' && own.status < 400
+    const chosenReply = answer?.(at - (calls[0]?.at ?? at))
+    const hasRoom = log.length < limit && serving < atOnce
+    const accepted =
+      chosenReply === undefined ? hasRoom : chosenReply !== 'nothing' && chosenReply.status < 400
     if (accepted) log.push(at)
     mostAtOnce = Math.max(mostAtOnce, ++underWay)
     res.once('close', () => underWay--)
     // Where no accepted call counts, it has as many open as it serves at once: one of them ends with its latency.
     const waitMs = log.length > 0 ? log[0]! + windowMs - at : Math.max(1, latencyMs)
     const seconds = Math.ceil(waitMs / 1000)
-    const stated = own === undefined ? seconds : secondsOf(own)
+    const stated = chosenReply === undefined ? seconds : secondsOf(chosenReply)
     const tag = Number(new URL(req.url!, 'http://provider').searchParams.get('tag'))
     calls.push({ at, accepted, retryAfterMs: accepted ? 0 : stated * 1000, tag })
-    if (own === 'nothing') return
-    if (own) return void setTimeout(() => reply(res, own), latencyMs)
+    if (chosenReply === 'nothing') return
+    if (chosenReply) return void setTimeout(() => reply(res, chosenReply), latencyMs)
     if (tells) res.setHeader('RateLimit', `"calls";r=${limit - log.length};t=${seconds}`)
     if (!accepted) res.writeHead(429, states ? { 'Retry-After': seconds } : {}).end()
     else {
@@ -125,14 +126,14 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
     close() {
       server.close()
       server.closeAllConnections()
-      comeBack()
+      restorePriority()
     },
   }
 }
 
 /** The Retry-After of a reply that a test has chosen, in seconds; 0 where it has none, or a date. */
-function secondsOf(own: ProviderReply | 'nothing'): number {
-  const headers = own === 'nothing' ? {} : (own.headers ?? {})
+function secondsOf(chosenReply: ProviderReply | 'nothing'): number {
+  const headers = chosenReply === 'nothing' ? {} : (chosenReply.headers ?? {})
   const [, value] = Object.entries(headers).find(([name]) => name.toLowerCase() === 'retry-after') ?? []
   return Number(value) || 0
 }
@@ -151,7 +152,7 @@ function reply(res: ServerResponse, { status, headers, body = '' }: ProviderRepl
  * Raises the priority of this process (-19 is nearly the highest) where the system allows that; it usually does not to an
  * ordinary user, which is no failure. Returns a function that sets the priority back.
  */
-function goFirst(): () => void {
+function raisePriority(): () => void {
   const before = getPriority()
   try {
     setPriority(-19)

@@ -36,7 +36,7 @@ export interface BlockedKey extends FoundKey {
   readonly by?: string | undefined
 }
 
-/** What is left alone, in words, with its number. */
+/** Things that an operation passes over, in words, and how many of each. */
 export type LeftAlone = Map<string, number>
 
 export class Site {
@@ -75,12 +75,12 @@ export class Site {
   }
 
   /** The records (overrides, blocks and holds that operators made) of all limiters that are in force, the latest first. */
-  async records(left: LeftAlone): Promise<readonly KeyRecord[]> {
+  async records(leftAlone: LeftAlone): Promise<readonly KeyRecord[]> {
     const { records, now } = await this.opened.store.records!().read(0, [])
     const inForce = records.filter(({ text, until }) => text !== '' && until > now)
     const readable = inForce.flatMap((record) => readRecord(record) ?? [])
     if (readable.length < inForce.length)
-      left.set('records that this version does not know', inForce.length - readable.length)
+      leftAlone.set('records that this version does not know', inForce.length - readable.length)
     return readable.toSorted((one, other) => other.version - one.version)
   }
 
@@ -88,44 +88,46 @@ export class Site {
    * Yields the blocked keys of all limiters, or of the limiter `named`: first those with a record, then on Redis those that the
    * state of a known limiter blocks, as they are found.
    */
-  async *blocked(left: LeftAlone, signal?: AbortSignal, named?: string): AsyncGenerator<BlockedKey> {
+  async *blocked(leftAlone: LeftAlone, signal?: AbortSignal, named?: string): AsyncGenerator<BlockedKey> {
     const isMeant = (limiter: string): boolean => named === undefined || limiter === named
     const listed = new Set<string>()
-    for (const { kind, limiter, stored, until, content } of await this.records(left)) {
+    for (const { kind, limiter, stored, until, content } of await this.records(leftAlone)) {
       if (kind !== 'block' || !isMeant(limiter)) continue
       listed.add(`${limiter}\n${stored}`)
       const { key, reason, by } = content
       yield { limiter, key, until: new Date(until / 1000), isRecorded: true, reason, by }
     }
-    for await (const page of this.keys(left, signal)) {
+    for await (const page of this.keys(leftAlone, signal)) {
       const meant = page.filter(({ limiter }) => isMeant(limiter))
-      const rows = await Promise.all(meant.map((found) => this.#blockInState(found, listed, left)))
+      const rows = await Promise.all(meant.map((found) => this.#blockInState(found, listed, leftAlone)))
       yield* rows.filter((row) => row !== undefined)
     }
   }
 
-  /** The block of a key by its state, if it is blocked and not `listed` yet. A key that cannot be asked for is counted as `left`. */
+  /** The block of a key by its state, if it is blocked and not `listed` yet. A key that cannot be asked for is counted in `leftAlone`. */
   async #blockInState(
     { limiter, key, reserves }: FoundKey,
     listed: Set<string>,
-    left: LeftAlone,
+    leftAlone: LeftAlone,
   ): Promise<BlockedKey | undefined> {
     const limits = this.limits.find(({ name }) => name === limiter)
-    if (!limits) return void addTo(left, `keys of limiter '${limiter}', whose limits no --policies names`)
-    if (key.startsWith('sha256:')) return void addTo(left, LONG)
+    if (!limits)
+      return void addTo(leftAlone, `keys of limiter '${limiter}', whose limits no --policies names`)
+    if (key.startsWith('sha256:')) return void addTo(leftAlone, LONG_KEYS)
     if (listed.has(`${limiter}\n${key}`)) return undefined
-    const ofState = this.limitersOf(limits).find((candidate) => candidate.reserves === reserves)!
-    const { reason, retryAfterMs } = await ofState.peek(key, { cost: 0 })
+    const limiterOfState = this.limitersOf(limits).find((candidate) => candidate.reserves === reserves)!
+    const { reason, retryAfterMs } = await limiterOfState.peek(key, { cost: 0 })
     if (reason !== 'blocked') return undefined
     listed.add(`${limiter}\n${key}`)
     return { limiter, key, until: new Date(Date.now() + retryAfterMs), isRecorded: false }
   }
 
-  /** The last denials that processes have posted. Posts, or parts of them, that cannot be read are counted as `left`. */
-  async denials(left: LeftAlone): Promise<readonly Denial[]> {
+  /** The last denials that processes have posted. Posts, or parts of them, that cannot be read are counted in `leftAlone`. */
+  async denials(leftAlone: LeftAlone): Promise<readonly Denial[]> {
     const { denials, unknown, malformed } = await lastDenials(this.opened.store)
-    for (const format of unknown) addTo(left, `posts of format ${format}, which this version does not know`)
-    if (malformed > 0) left.set('posts that cannot be read', malformed)
+    for (const format of unknown)
+      addTo(leftAlone, `posts of format ${format}, which this version does not know`)
+    if (malformed > 0) leftAlone.set('posts that cannot be read', malformed)
     return denials
   }
 
@@ -137,11 +139,11 @@ export class Site {
   async find(
     id: string,
     secret: string | undefined,
-    left: LeftAlone,
+    leftAlone: LeftAlone,
     looked: (keys: number) => void,
     signal?: AbortSignal,
   ): Promise<FoundKey | undefined> {
-    const posted = (await this.denials(left)).find((denial) => denial.id === id)
+    const posted = (await this.denials(leftAlone)).find((denial) => denial.id === id)
     if (secret === undefined) return posted
     const days = [Date.now(), Date.now() - DAY_MS]
     const hasId = ({ limiter, key: storedKey }: FoundKey): boolean =>
@@ -149,7 +151,7 @@ export class Site {
     // Asked also without a posted key: a secret that is not valid is refused before any key is searched.
     if (hasId(posted ?? { limiter: '', key: '' })) return posted
     let count = 0
-    for await (const page of this.keys(left, signal)) {
+    for await (const page of this.keys(leftAlone, signal)) {
       const found = page.find(hasId)
       if (found) return found
       looked((count += page.length))
@@ -158,10 +160,10 @@ export class Site {
   }
 
   /**
-   * Yields the keys of limiters in Redis, a page at a time, at most 20,000 a second. A key may come twice. Other keys are counted as
-   * `left`. Without Redis there are none.
+   * Yields the keys of limiters in Redis, a page at a time, at most 20,000 a second. A key may come twice. Other keys are counted in
+   * `leftAlone`. Without Redis there are none.
    */
-  async *keys(left: LeftAlone, signal?: AbortSignal): AsyncGenerator<readonly FoundKey[]> {
+  async *keys(leftAlone: LeftAlone, signal?: AbortSignal): AsyncGenerator<readonly FoundKey[]> {
     const { redis } = this.opened
     const prefix = redis?.prefix ?? ''
     const match = `${prefix.replace(/[\\*?[\]]/g, '\\$&')}:*`
@@ -172,12 +174,12 @@ export class Site {
         cursor = next
         yield page.flatMap((redisKey): readonly FoundKey[] => {
           const { format, limiter = '', shapes = '', key } = partsOf(prefix, redisKey) ?? {}
-          if (format === undefined) return addTo(left, 'keys of other software')
+          if (format === undefined) return addTo(leftAlone, 'keys of other software')
           if (format !== STATE_FORMAT)
-            return addTo(left, `keys of format ${format}, which this version does not know`)
-          if (shapes === 'semaphore') return addTo(left, 'keys of semaphores')
+            return addTo(leftAlone, `keys of format ${format}, which this version does not know`)
+          if (shapes === 'semaphore') return addTo(leftAlone, 'keys of semaphores')
           if (limiter === '' || shapes === 'board') return []
-          if (key === undefined) return addTo(left, LONG)
+          if (key === undefined) return addTo(leftAlone, LONG_KEYS)
           return [{ limiter, key, reserves: shapes.endsWith(`,${RESERVING}`) }]
         })
         await pause(PAUSE_MS, undefined, { signal })
@@ -195,11 +197,11 @@ export class Site {
 const PAGE = 500
 const PAUSE_MS = 25
 const DAY_MS = 86_400_000
-const LONG = 'keys so long that Redis has their digest alone'
+const LONG_KEYS = 'keys so long that Redis has their digest alone'
 
 /** Counts one thing that is left alone. Returns an empty list: it gives no key. */
-function addTo(left: LeftAlone, what: string): readonly never[] {
-  left.set(what, (left.get(what) ?? 0) + 1)
+function addTo(leftAlone: LeftAlone, what: string): readonly never[] {
+  leftAlone.set(what, (leftAlone.get(what) ?? 0) + 1)
   return []
 }
 
@@ -229,5 +231,5 @@ export function keyOf(text: string, by: string | undefined): string {
   if (clientAddress(text) !== undefined) return ipKey(text)
   if (by === undefined) return text
   if (by === 'ip') throw new InputError('INVALID_KEY', `it counts by address, and '${text}' is none`)
-  return by.startsWith('field:') ? userKey(text) : apiKeyKey(apiKeyIn(by.slice(7), text) ?? '')
+  return by.startsWith('field:') ? userKey(text) : apiKeyKey(apiKeyIn(by.slice('header:'.length), text) ?? '')
 }

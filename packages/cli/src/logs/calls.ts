@@ -43,8 +43,8 @@ export function callReader(
     if (!Number.isInteger(cost) || cost < 0 || cost > 2 ** 31) return 'no cost'
     const duration = hasDurations ? Math.min(format.duration, LONGEST_US) : 0
     // Habits are no part of calls, of which some would have them and others not: calls are read often.
-    if (++calls <= 4096 || calls % 256 === 0)
-      habits.add(keys[0] ?? '', line.part('path') ?? '', line.part('header:user-agent') ?? '')
+    const isSampled = ++calls <= 4096 || calls % 256 === 0
+    if (isSampled) habits.add(keys[0] ?? '', line.part('path') ?? '', line.part('header:user-agent') ?? '')
     return { at: format.time, duration, keys, cost, denied: line.part('status') === '429' }
   }
 }
@@ -107,7 +107,10 @@ class CallerLine {
    * without a key, and for one longer than limiters take. It is a copy, which does not keep the line in memory.
    */
   keyBy({ by = 'ip', orAddress = false }: Selector): string | undefined {
-    const own = by.startsWith('header:') && orAddress ? apiKeyIn(by.slice(7), this.part(by)) : this.part(by)
+    const own =
+      by.startsWith('header:') && orAddress
+        ? apiKeyIn(by.slice('header:'.length), this.part(by))
+        : this.part(by)
     const key = orAddress ? own || this.part('ip') : own
     return key !== undefined && key.length <= 8192 ? copiedText(key) : undefined
   }
@@ -117,7 +120,7 @@ class CallerLine {
 function keyInApp(by: string, text: string | undefined): string | undefined {
   if (by === 'ip' || !text) return undefined
   if (by.startsWith('field:')) return joinKey('user', text)
-  const apiKey = apiKeyIn(by.slice(7), text)
+  const apiKey = apiKeyIn(by.slice('header:'.length), text)
   return apiKey && apiKeyKey(apiKey)
 }
 

@@ -68,7 +68,7 @@ function adviceOn(
     if (part === options.cost) return '--cost'
     return part.includes(':') ? '--by' : isJson ? `--field ${part}=PATH` : ''
   })
-  if (options.callers !== 'names' && hasNames(sample, options)) flags.push('--callers names')
+  if (options.callers !== 'names' && isReadWithNames(sample, options)) flags.push('--callers names')
   const helpful = [...new Set(flags.filter(Boolean))].join(' ')
   const why = best
     ? `lines of the format ${best.title} have none`
@@ -77,10 +77,11 @@ function adviceOn(
   return `no field for ${names} was found; ${helpful === '' ? why : `name it with ${helpful}`}`
 }
 
-/** Whether the log could be read if callers had names. */
-function hasNames(sample: readonly string[], options: ReadOptions): boolean {
+/** Whether the log could be read if names of hosts counted as callers too. */
+function isReadWithNames(sample: readonly string[], options: ReadOptions): boolean {
   try {
-    return detect('', sample, { ...options, callers: 'names' }) !== undefined
+    detect('', sample, { ...options, callers: 'names' })
+    return true
   } catch {
     return false
   }

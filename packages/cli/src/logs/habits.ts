@@ -21,8 +21,8 @@ class SampledCaller {
 export class HabitsByCaller {
   /** A caller of one call is undefined: where most call once, an object for each would fill the memory until it is collected. */
   readonly #callers = new Map<string, SampledCaller | undefined>()
-  /** Callers with fewer calls have made room. */
-  #rare = 0
+  /** The fewest calls that a caller may have: those with fewer have made room. */
+  #fewestKept = 0
 
   /** Adds a call of a caller. His first call only makes him known. Of his paths and agents the first 32 are kept. */
   add(key: string, path: string, agent: string): void {
@@ -42,9 +42,9 @@ export class HabitsByCaller {
     const caller = this.#callers.has(key) ? new SampledCaller() : undefined
     this.#callers.set(copiedText(key), caller)
     if (this.#callers.size > MOST_CALLERS) {
-      this.#rare++
+      this.#fewestKept++
       for (const [otherKey, other] of this.#callers)
-        if ((other?.calls ?? 0) < this.#rare) this.#callers.delete(otherKey)
+        if ((other?.calls ?? 0) < this.#fewestKept) this.#callers.delete(otherKey)
     }
     return caller
   }

@@ -73,7 +73,7 @@ class JsonFormat implements Format {
   /**
    * Finds in `sample`, the first lines of the log, at which paths the parts of a call are; `fields` are paths that the user named.
    * A duration is used if its unit is known, and if the logged time is that of the call's end: the duration then leads back to its
-   * start. A call is in two lines (`#isInHalves`) if one line has the caller, another the answer, and both the same id.
+   * start.
    */
   constructor(
     readonly times: TimeReader,
@@ -82,35 +82,32 @@ class JsonFormat implements Format {
   ) {
     this.#fields = fields
     this.#callerParts = selectors.flatMap(({ by = 'ip', orAddress }) => (orAddress ? [by, 'ip'] : [by]))
+    // Paths are looked for in `#lines`, which loses lines of other things step by step: their fields may have the same names.
     this.#lines = sample
-    const isStart = /start/i.test(this.#pathOf('time') ?? '')
+    const isTimeOfStart = /start/i.test(this.#pathOf('time') ?? '')
     // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
-    const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
-    const callerIds = new Set(
-      sample.filter((line) => this.#hasAny(line, this.#callerParts)).map((line) => this.#callIdOf(line)),
-    )
-    callerIds.delete('')
-    // Paths are looked for in `#lines`. Other lines are left out of it, first here: their fields may have the names of an answer.
-    this.#lines = sample.filter(
-      (line) => this.#hasAny(line, this.#callerParts) || callerIds.has(this.#callIdOf(line)),
-    )
-    const isUnitKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
-    this.#hasDurations = isUnitKnown && !isStart
-    const lines = this.#lines.map((line) => {
+    const isOfCaddy = this.#pathOf('ip')?.startsWith('request.') === true
+    this.#lines = this.#linesAboutCallers(sample)
+    const isUnitKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isOfCaddy
+    this.#hasDurations = isUnitKnown && !isTimeOfStart
+    const lines = this.#lines.map((line): SampledLine => {
       const [hasCaller, hasAnswer] = [this.#hasAny(line, this.#callerParts), this.#hasAny(line, ANSWER_PARTS)]
       return { line, id: this.#callIdOf(line), hasCaller, hasAnswer }
     })
     this.#hasAnswers = lines.some(({ hasAnswer }) => hasAnswer)
-    const withoutAnswer = lines.filter(({ id, hasCaller, hasAnswer }) => id && hasCaller && !hasAnswer)
-    const unansweredIds = new Set(withoutAnswer.map(({ id }) => id))
-    this.#isInHalves = lines.some(
-      ({ id, hasCaller, hasAnswer }) => hasAnswer && !hasCaller && unansweredIds.has(id),
-    )
-    // Now only calls, or halves of them, are left: a line with an answer, or with a caller if that is enough.
+    this.#isInHalves = areInHalves(lines)
     const isCallerEnough = this.#isInHalves || !this.#hasAnswers
     this.#lines = lines
       .filter(({ hasCaller, hasAnswer }) => hasAnswer || (hasCaller && isCallerEnough))
       .map(({ line }) => line)
+  }
+
+  /** The lines with a caller, and those with the id of such a line, which may have its answer. */
+  #linesAboutCallers(lines: readonly JsonLine[]): readonly JsonLine[] {
+    const hasCaller = (line: JsonLine): boolean => this.#hasAny(line, this.#callerParts)
+    const callerIds = new Set(lines.filter(hasCaller).map((line) => this.#callIdOf(line)))
+    callerIds.delete('')
+    return lines.filter((line) => hasCaller(line) || callerIds.has(this.#callIdOf(line)))
   }
 
   /**
@@ -131,8 +128,11 @@ class JsonFormat implements Format {
       noCall ??
       ([...new Set(names.map((name) => this.#pathOf(name)))].join(' + ') || 'neither caller nor answer')
     if (noCall !== undefined) return 'no call'
-    if (!this.#isInHalves || hasCaller === hasAnswer)
-      return (this.#hasAnswers ? hasAnswer : hasCaller) || 'no call'
+    const isHalf = this.#isInHalves && hasCaller !== hasAnswer
+    if (!isHalf) {
+      const isCall = this.#hasAnswers ? hasAnswer : hasCaller
+      return isCall || 'no call'
+    }
     const id = this.#callIdOf(value)
     const firstHalf = this.#firstHalves.get(id)
     this.#firstHalves.delete(id)
@@ -214,6 +214,22 @@ class JsonFormat implements Format {
     const mostFrequent = counts.indexOf(Math.max(1, ...counts))
     return paths[ofMostLines >= 0 ? ofMostLines : mostFrequent]
   }
+}
+
+/** A line of a log's beginning, and what it has of a call. */
+interface SampledLine {
+  readonly line: JsonLine
+  /** '' without an id. */
+  readonly id: string
+  readonly hasCaller: boolean
+  readonly hasAnswer: boolean
+}
+
+/** Whether calls are in two lines: one has the caller and no answer, another the answer and no caller, and both the same id. */
+function areInHalves(lines: readonly SampledLine[]): boolean {
+  const unanswered = lines.filter(({ id, hasCaller, hasAnswer }) => id && hasCaller && !hasAnswer)
+  const unansweredIds = new Set(unanswered.map(({ id }) => id))
+  return lines.some(({ id, hasCaller, hasAnswer }) => hasAnswer && !hasCaller && unansweredIds.has(id))
 }
 
 /** How a part looks whose names applications use for other things too. */

@@ -31,7 +31,8 @@ export class Ledger {
 
   /** Counts a line that was skipped for a reason. The first line of each reason is kept for the report, cut to 160 characters. */
   skip(reason: SkipReason, text: string, source: string, line: number): void {
-    if (UNREAD.test(reason) || (!NO_CALL.test(reason) && isLikeCall(text))) this.unread++
+    const isCall = UNREAD.test(reason) || (!NO_CALL.test(reason) && isLikeCall(text))
+    if (isCall) this.unread++
     const known = this.skipped.get(reason)
     if (known) known.count++
     else this.skipped.set(reason, { count: 1, source, line, text: text.slice(0, 160) })

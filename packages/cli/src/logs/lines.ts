@@ -26,7 +26,7 @@ export const textOf = (line: LogLine): string => (typeof line === 'string' ? lin
 export class LineSplitter {
   readonly #decoder = new TextDecoder()
   /** Of UTF-16, as PowerShell writes it; undefined for UTF-8, and null before the first bytes. */
-  #wide: InstanceType<typeof TextDecoder> | undefined | null = null
+  #utf16Decoder: InstanceType<typeof TextDecoder> | undefined | null = null
   #rest: Uint8Array = EMPTY
   #isDropping = false
 
@@ -35,8 +35,10 @@ export class LineSplitter {
    * to 256 KiB. A longer line is refused with its first bytes, and the rest of it is dropped (`#isDropping`).
    */
   push(piece: Uint8Array): LogLine[] {
-    if (this.#wide === null) this.#wide = wideDecoder(piece)
-    const bytes = this.#wide ? new TextEncoder().encode(this.#wide.decode(piece, { stream: true })) : piece
+    if (this.#utf16Decoder === null) this.#utf16Decoder = utf16DecoderOf(piece)
+    const bytes = this.#utf16Decoder
+      ? new TextEncoder().encode(this.#utf16Decoder.decode(piece, { stream: true }))
+      : piece
     const start = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
     if (this.#isDropping && start === 0) return []
     this.#isDropping = false
@@ -85,7 +87,7 @@ export class LineSplitter {
  * The decoder of a text in UTF-16; undefined for another text. UTF-16 begins with a mark, in the order of its bytes, or with two
  * characters whose second byte is 0.
  */
-function wideDecoder([first, second, third, fourth]: Uint8Array):
+function utf16DecoderOf([first, second, third, fourth]: Uint8Array):
   InstanceType<typeof TextDecoder> | undefined {
   if ((first === 0xff && second === 0xfe) || (first! > 0 && second === 0 && third! > 0 && fourth === 0))
     return new TextDecoder('utf-16le')

@@ -41,25 +41,26 @@ export function sourcesOf(paths: readonly string[], signal: AbortSignal): readon
  * to `gunzip` (which then calls `continueReading`), so that all that is readable of a truncated or damaged file arrives before the error.
  */
 async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
-  const ready: Buffer[] = []
-  let [read, failure] = [0, undefined as Error | undefined]
+  const unpackedPieces: Buffer[] = []
+  let bytesRead = 0
+  let failure: Error | undefined
   let continueReading: (value?: unknown) => void = () => {}
   const gunzip = createGunzip()
-    .on('data', (piece: Buffer) => ready.push(piece))
+    .on('data', (piece: Buffer) => unpackedPieces.push(piece))
     .on('error', (error) => (failure = error))
     .on('close', () => continueReading()) // a write that fails, or bytes behind the end, call nothing else
   let isPacked: boolean | undefined
   for await (const chunk of chunks as AsyncIterable<Buffer>) {
     isPacked ??= chunk[0] === 0x1f && chunk[1] === 0x8b
     if (isPacked) await new Promise((resolve) => gunzip.write(chunk, (continueReading = resolve)))
-    else ready.push(chunk)
-    yield* ready.splice(0)
+    else unpackedPieces.push(chunk)
+    yield* unpackedPieces.splice(0)
     if (failure) throw failure
-    show(`${Math.round((read += chunk.length) / 1e6)} MB read`)
+    show(`${Math.round((bytesRead += chunk.length) / 1e6)} MB read`)
   }
   if (!isPacked) return
   if (!gunzip.closed) await new Promise((resolve) => gunzip.once('close', resolve).end())
-  yield* ready
+  yield* unpackedPieces
   if (failure) throw failure
 }
 

@@ -10,7 +10,7 @@ import { keyOf, type LeftAlone, Site } from '../acts/site.js'
 import { flagOf, type Given, quoted, optionTexts, usageError } from './arguments.js'
 import { asJson, bold, faint, harmless, print, printable, show, type TextLine } from './door.js'
 import type { Run } from './main.js'
-import { number, optionOf } from './options.js'
+import { optionOf, wholeNumber } from './options.js'
 import { count, pageOf, shown, table, wrapped } from './page.js'
 import { withoutErrors } from './policy-files.js'
 
@@ -28,15 +28,15 @@ export const why: Run = async ([text], given, signal) => {
   if (given['id'] !== undefined && given['limiter'] !== undefined)
     throw usageError('--id and --limiter exclude each other: an id is of one limiter')
   return onStore(given, signal, async (site) => {
-    const cost = optionOf(given, 'cost', (units) => number(units, 0, 2 ** 31)) ?? 1
+    const cost = optionOf(given, 'cost', (units) => wholeNumber(units, 0, 2 ** 31)) ?? 1
     const plan = optionOf(given, 'plan', String)
     if (plan !== undefined && !site.limits.some(({ plans }) => plans?.has(plan)))
       throw usageError(`no limiter here has a plan '${plan}'`)
     const id = optionOf(given, 'id', (urn) => urn.replace(/^urn:sluice:denial:/, ''))
-    const left: LeftAlone = new Map()
-    const found = id === undefined ? undefined : await findById(id, site, left, signal)
+    const leftAlone: LeftAlone = new Map()
+    const found = id === undefined ? undefined : await findById(id, site, leftAlone, signal)
     if (typeof found === 'string') {
-      report(given, { command: 'why', rows: [], remark: found }, [found], left)
+      report(given, { command: 'why', rows: [], remark: found }, [found], leftAlone)
       return 1
     }
     const targets = found ? [found] : targetsOf(site, text, given)
@@ -51,7 +51,7 @@ export const why: Run = async ([text], given, signal) => {
       ...wrapped(sentence),
       ...cures.map((cure) => cureLine(cure, key, limiter, given)),
     ])
-    return report(given, { command: 'why', rows }, lines, left)
+    return report(given, { command: 'why', rows }, lines, leftAlone)
   })
 }
 
@@ -92,8 +92,8 @@ export const top: Run = (_, given, signal) =>
       limiter,
       ...(await fleetTopKeys(site.opened.store, limiter)),
     })
-    const left: LeftAlone = new Map()
-    await site.denials(left)
+    const leftAlone: LeftAlone = new Map()
+    await site.denials(leftAlone)
     const rows = await Promise.all(names.map(read))
     const lines = rows.flatMap(({ limiter, processes, denied }) => [
       bold(`${limiter}: top keys of ${processes === 1 ? '1 process' : `${count(processes)} processes`}`),
@@ -105,16 +105,17 @@ export const top: Run = (_, given, signal) =>
           : 'no denials',
       ),
     ])
-    return report(given, { command: 'top', rows }, lines, left)
+    return report(given, { command: 'top', rows }, lines, leftAlone)
   })
 
 /** The command `sluice blocked`: prints the blocked keys of the store, or of one limiter. */
 export const blocked: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
-    const left: LeftAlone = new Map()
+    const leftAlone: LeftAlone = new Map()
     const named = optionOf(given, 'limiter', String)
     const rows = []
-    for await (const row of site.blocked(left, signal, named)) show(`${count(rows.push(row), 'blocked key')}`)
+    for await (const row of site.blocked(leftAlone, signal, named))
+      show(`${count(rows.push(row), 'blocked key')}`)
     const cells = rows.map(({ limiter, key, until, isRecorded, ...words }): ListedRow => {
       const by = isRecorded ? authorOf(words) : 'a penalty or an older process'
       return [[key, limiter, shown(until.toISOString())], by]
@@ -123,16 +124,16 @@ export const blocked: Run = (_, given, signal) =>
       ...listed(['key', 'limiter', UNTIL], cells, 'no key is blocked'),
       ...(site.opened.redis ? [] : [faint('those of penalties have no record here: ask why KEY')]),
     ]
-    return report(given, { command: 'blocked', rows }, lines, left)
+    return report(given, { command: 'blocked', rows }, lines, leftAlone)
   })
 
 /** The command `sluice overrides`: prints the records (overrides, blocks and holds) of all limiters or one, the latest first. */
 export const overrides: Run = (_, given, signal) =>
   onStore(given, signal, async (site) => {
-    const left: LeftAlone = new Map()
+    const leftAlone: LeftAlone = new Map()
     const named = optionOf(given, 'limiter', String)
     const dateOf = (us: number): Date => new Date(us / 1000)
-    const rows = (await site.records(left))
+    const rows = (await site.records(leftAlone))
       .filter(({ limiter }) => named === undefined || limiter === named)
       .map(({ kind, limiter, until, version, appliedAt, content }) => {
         const applied = kind === 'override' && { lastAppliedAt: appliedAt > 0 ? dateOf(appliedAt) : null }
@@ -145,7 +146,7 @@ export const overrides: Run = (_, given, signal) =>
       return [[key, limiter, what, shown(until.toISOString())], authorOf(row)]
     })
     const lines = listed(['key', 'limiter', 'what', UNTIL], cells, 'no records')
-    return report(given, { command: 'overrides', rows }, lines, left)
+    return report(given, { command: 'overrides', rows }, lines, leftAlone)
   })
 
 const authorOf = (words: { by?: string | undefined; reason?: string | undefined }): string =>
@@ -231,7 +232,7 @@ async function onStore(
   if (!url) throw usageError('name the store by --store redis://... or postgres://..., or in SLUICE_STORE')
   const path = optionOf(given, 'policies', String)
   const [file] = path === undefined ? [] : await withoutErrors([path], signal, 'behind --policies')
-  const groups = optionOf(given, 'groups', (text) => number(text, 2, 1024))
+  const groups = optionOf(given, 'groups', (text) => wholeNumber(text, 2, 1024))
   const texts = ['prefix', 'table', 'schema'].map((name) => [name, optionOf(given, name, String)] as const)
   const storeSettings = Object.fromEntries(texts.filter(([, value]) => value !== undefined))
   const opened = await openStore(url, { ...storeSettings, ...(groups !== undefined && { groups }) })
@@ -305,12 +306,12 @@ function keyIn(text: string): string {
 async function findById(
   id: string,
   site: Site,
-  left: LeftAlone,
+  leftAlone: LeftAlone,
   signal: AbortSignal,
 ): Promise<Target | string> {
   const { SLUICE_SECRET: secret } = process.env
   const progress = (keys: number): void => show(`${count(keys, 'key')} looked at`)
-  const found = await site.find(id, secret, left, progress, signal)
+  const found = await site.find(id, secret, leftAlone, progress, signal)
   if (found) {
     const { limiter, key } = found
     const limits = site.limits.find(({ name }) => name === limiter)
@@ -341,9 +342,9 @@ function listed(head: readonly string[], rows: readonly ListedRow[], none: strin
 const UNTIL = 'until (UTC)'
 
 /** Prints a report, and what was left alone: as one line of JSON under --json, else the lines. Returns the exit code 0. */
-function report(given: Given, value: object, lines: readonly TextLine[], left?: LeftAlone): number {
-  const whole = { version: 1, ...value, ...(left && { leftAlone: Object.fromEntries(left) }) }
-  const notes = [...(left ?? [])].map(([what, many]) => faint(`left alone: ${what} (${count(many)})`))
+function report(given: Given, value: object, lines: readonly TextLine[], leftAlone?: LeftAlone): number {
+  const whole = { version: 1, ...value, ...(leftAlone && { leftAlone: Object.fromEntries(leftAlone) }) }
+  const notes = [...(leftAlone ?? [])].map(([what, many]) => faint(`left alone: ${what} (${count(many)})`))
   print(process.stdout, given['json'] === true ? [asJson(whole)] : [...lines, ...notes])
   return 0
 }

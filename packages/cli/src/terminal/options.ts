@@ -21,14 +21,16 @@ function checked<T>(text: string, value: T, isValid: boolean, expected: string):
   throw usageError(`expected ${expected}, got '${text}'`)
 }
 
-/**
- * An option's text as a number from `least` to `most`, both included; a whole one unless `isWhole` is false.
- * @throws {UsageError} for any other.
- */
-export function number(text: string, least: number, most: number, isWhole = true): number {
-  const value = (isWhole ? /^\d+$/ : /^\d+(\.\d+)?$/).test(text) ? Number(text) : NaN
-  const expected = `a ${isWhole ? 'whole ' : ''}number from ${least} to ${most}`
-  return checked(text, value, value >= least && value <= most, expected)
+/** An option's text as a whole number from `least` to `most`, both included. @throws {UsageError} for any other. */
+export function wholeNumber(text: string, least: number, most: number): number {
+  const value = /^\d+$/.test(text) ? Number(text) : NaN
+  return checked(text, value, value >= least && value <= most, `a whole number from ${least} to ${most}`)
+}
+
+/** An option's text as a percentage from 0 to 100, which may have a fraction. @throws {UsageError} for any other. */
+function percentage(text: string): number {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN
+  return checked(text, value, value >= 0 && value <= 100, 'a number from 0 to 100')
 }
 
 /**
@@ -70,14 +72,13 @@ export function readOptionsOf(
     format: optionOf(given, 'format', (text) => oneOf(text, FORMAT_NAMES)),
     fields,
     callers: optionOf(given, 'callers', (text) => oneOf(text, ['addresses', 'names'])),
-    trustProxy: optionOf(given, 'trustProxy', (text) => number(text, 0, 100)),
+    trustProxy: optionOf(given, 'trustProxy', (text) => wholeNumber(text, 0, 100)),
     skewMs: optionOf(given, 'skew', (text) => parseDuration(text, '--skew', { least: 0 })),
   }
 }
 
 /** How many percent of the lines that look like calls may be unread without a warning (--max-unread). */
-export const maxUnreadOf = (given: Given): number =>
-  optionOf(given, 'maxUnread', (text) => number(text, 0, 100, false)) ?? 1
+export const maxUnreadOf = (given: Given): number => optionOf(given, 'maxUnread', percentage) ?? 1
 
 /**
  * The options of `sluice suggest` from the command line's flags, with their defaults. `limits` is undefined for 'auto':
@@ -93,12 +94,12 @@ export function suggestOptionsOf(given: Given): SuggestOptions {
     throw usageError(
       `--burst is for ${names.filter((name) => capacityOption(name)).join(', ')}: ${algorithm} has none`,
     )
-  const limitsIn = (text: string) => text.split(',').map((limit) => number(limit, 1, 1e10))
+  const limitsIn = (text: string) => text.split(',').map((limit) => wholeNumber(limit, 1, 1e10))
   return {
     windows: [...new Set(windows.split(','))].map((window) => parseDuration(window, '--windows')),
     limits: optionOf(given, 'limits', (text) => (text === 'auto' ? undefined : limitsIn(text))),
     algorithm,
-    burst: optionOf(given, 'burst', (text) => number(text, 1, 2 ** 31)),
-    untouched: optionOf(given, 'untouched', (text) => number(text, 0, 100, false)) ?? 99.9,
+    burst: optionOf(given, 'burst', (text) => wholeNumber(text, 1, 2 ** 31)),
+    untouched: optionOf(given, 'untouched', percentage) ?? 99.9,
   }
 }

@@ -53,7 +53,8 @@ function picture({ windowMs, peaks, recommended, cells, without }: WindowReport)
   const first = groupOf(peaks[0]![0])
   for (const [peak, callers] of peaks) {
     const group = groupOf(peak)
-    for (let empty = first + groups.size; empty < group && group < NO_LIMIT; empty++) groups.set(empty, 0)
+    // Groups between the one before and this one have no callers.
+    for (let empty = first + groups.size; empty < group && group !== NO_LIMIT; empty++) groups.set(empty, 0)
     groups.set(group, (groups.get(group) ?? 0) + callers)
   }
   const most = Math.log1p(Math.max(...groups.values()))

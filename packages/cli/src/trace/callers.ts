@@ -9,13 +9,11 @@ export class Callers {
   /** How many there are. */
   size = 0
   readonly #seeds = crypto.getRandomValues(new Int32Array(2))
-  /** Four to a slot: the hash in two halves, and the number plus 1, which is 0 in a free slot. */
-  #slots = new Int32Array(4 * 1024)
+  #slots = new Int32Array(SLOT * 1024)
 
   /**
-   * Returns the number of a caller's key, and gives a new key the next one: 0, 1, 2 and so on. The key is not kept: its slot in the
-   * table has 64 bits of its hash, in two halves, and the number plus 1. The hash begins with random seeds, so that no log can be
-   * written whose keys collide.
+   * Returns the number of a caller's key, and gives a new key the next one: 0, 1, 2 and so on. The key is not kept, only its hash,
+   * in two halves. The hash begins with random seeds, so that no log can be written whose keys collide.
    */
   numberFor(key: string): number {
     let [half1, half2] = [this.#seeds[0]! ^ key.length, this.#seeds[1]!]
@@ -28,11 +26,12 @@ export class Callers {
     }
     const slots = this.#slots
     const slot = slotOf(slots, half1, half2)
-    if (slots[slot + 2]! > 0) return slots[slot + 2]! - 1
+    if (slots[slot + NUMBER]! > 0) return slots[slot + NUMBER]! - 1
     slots[slot] = half1
-    slots[slot + 1] = half2
-    slots[slot + 2] = ++this.size
-    if (8 * this.size > slots.length) this.#grow()
+    slots[slot + HALF2] = half2
+    slots[slot + NUMBER] = ++this.size
+    const isHalfFull = 2 * SLOT * this.size > slots.length
+    if (isHalfFull) this.#grow()
     return this.size - 1
   }
 
@@ -40,19 +39,26 @@ export class Callers {
   #grow(): void {
     const before = this.#slots
     const slots = (this.#slots = new Int32Array(2 * before.length))
-    for (let i = 0; i < before.length; i += 4)
-      if (before[i + 2]! > 0) slots.set(before.subarray(i, i + 3), slotOf(slots, before[i]!, before[i + 1]!))
+    for (let i = 0; i < before.length; i += SLOT) {
+      const isTaken = before[i + NUMBER]! > 0
+      if (isTaken) slots.set(before.subarray(i, i + SLOT), slotOf(slots, before[i]!, before[i + HALF2]!))
+    }
   }
 }
 
 /**
- * The index of the slot that has a hash, of two halves, or of the free slot where the hash belongs. A slot takes four numbers of
- * the array: the two halves, the caller's number plus 1 (0 in a free slot), and one unused. The search begins where the first half
- * points, and goes on to the next slot while it meets other hashes.
+ * The index of the slot that has a hash, of two halves, or of the free slot where the hash belongs. The search begins where the
+ * first half points, and goes on to the next slot while it meets other hashes. The length of the array is a power of 2, so that
+ * `lastSlot` as a mask makes an index of any number.
  */
 function slotOf(slots: Int32Array, half1: number, half2: number): number {
-  let slot = (4 * half1) & (slots.length - 4)
-  while (slots[slot + 2] !== 0 && (slots[slot] !== half1 || slots[slot + 1] !== half2))
-    slot = (slot + 4) & (slots.length - 4)
+  const lastSlot = slots.length - SLOT
+  let slot = (SLOT * half1) & lastSlot
+  while (slots[slot + NUMBER] !== 0 && (slots[slot] !== half1 || slots[slot + HALF2] !== half2))
+    slot = (slot + SLOT) & lastSlot
   return slot
 }
+
+/** A slot takes four numbers of the array: the halves of the hash, the caller's number plus 1 (0 in a free slot), and one unused. */
+const SLOT = 4
+const [HALF2, NUMBER] = [1, 2] as const

@@ -48,8 +48,8 @@ export class Cell {
     let i = from
     for (; i < to && hit.denied < most; i++) {
       const until = this.#decide(state, times[i]!, costs[i]!)
-      if (until <= times[i]!) hit.allowed()
-      else hit.add(times[i]!, until)
+      if (until <= times[i]!) hit.addAllowed()
+      else hit.addDenial(times[i]!, until)
     }
     calls.looks += i - from
     return hit

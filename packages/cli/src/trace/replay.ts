@@ -249,7 +249,7 @@ class Replayer {
     this.#calls++
     onDecision?.(timeOf(call.at)!, this.limiter.name, { ...call, keys: [key] }, decision)
     if (!decision.allowed) this.#addDenial(key, call.at, decision)
-    else if (this.#hits.size > 0) this.#hits.get(key)?.allowed()
+    else if (this.#hits.size > 0) this.#hits.get(key)?.addAllowed()
   }
 
   /**
@@ -259,7 +259,7 @@ class Replayer {
   #addDenial(key: string, at: number, { policy, retryAfterMs }: Decision): void {
     const hit = this.#hits.get(key) ?? new Hit()
     if (hit.denied === 0) this.#hits.set(copiedText(key), hit)
-    hit.add(at, at + retryAfterMs * 1000)
+    hit.addDenial(at, at + retryAfterMs * 1000)
     const hour = timeOf(at)!.slice(0, 13)
     this.#policies[policy] = (this.#policies[policy] ?? 0) + 1
     this.#hours[hour] = (this.#hours[hour] ?? 0) + 1

@@ -107,16 +107,15 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
 /** One window: first the peaks of all callers, then the limits that these suggest. */
 class Column {
   readonly #without: WindowReport['without']
-  /** The policy of the smallest limit. */
-  readonly #least: Policy
+  readonly #policyOfLimit1: Policy
   readonly #peaks = new Map<number, number>()
   /** The highest peak so far that is a limit which the algorithm takes: below it none is tried. */
-  #taken = 0
+  #highestTaken = 0
   #highest: readonly { readonly caller: number; readonly peak: number; readonly calls: number }[] = []
   readonly #cells = new Map<number, Cell | undefined>()
-  /** The cells of the table, and of these the ones that the log is not too coarse for. */
+  /** The cells of the table, and of these the ones that the log is fine enough to judge. */
   #shown: readonly Cell[] = []
-  #decided: readonly Cell[] = []
+  #judged: readonly Cell[] = []
   #recommended: number | undefined
 
   /**
@@ -129,7 +128,7 @@ class Column {
     readonly leastScale: number,
     spanMs: number,
   ) {
-    this.#least = makePolicy(entryOf(options, windowMs, 1))
+    this.#policyOfLimit1 = makePolicy(entryOf(options, windowMs, 1))
     if (windowMs * 1000 < leastScale) this.#without = 'this log is too coarse'
     else if (spanMs < SHORTEST * windowMs) this.#without = 'this log is too short'
   }
@@ -147,17 +146,21 @@ class Column {
   /**
    * The smallest limit that never denies a caller; Infinity if the algorithm takes no limit as large. If a policy admits no more
    * than its capacity in a span as long as its reach, as a sliding log does, the limit is the most units in any such span. Otherwise
-   * limits are tried: doubled until one is enough, and then the gap between it and the last that was not enough (`below`) is halved.
+   * limits are tried.
    */
   #peakOf(calls: CallerCalls): number {
-    const { algorithm, capacity } = this.#least
-    const reach = algorithm.bounds.reach(this.#least)
-    if (algorithm.bounds.most(this.#least, reach) === capacity) {
-      const peak = Math.max(1, peakIn(calls, reach))
-      if (peak > this.#taken && this.#cellOf(peak) === undefined) return Infinity
-      this.#taken = Math.max(peak, this.#taken)
-      return peak
-    }
+    const { algorithm, capacity } = this.#policyOfLimit1
+    const reach = algorithm.bounds.reach(this.#policyOfLimit1)
+    const admitsItsCapacityInAReach = algorithm.bounds.most(this.#policyOfLimit1, reach) === capacity
+    if (!admitsItsCapacityInAReach) return this.#searchPeak(calls)
+    const peak = Math.max(1, peakIn(calls, reach))
+    if (peak > this.#highestTaken && this.#cellOf(peak) === undefined) return Infinity
+    this.#highestTaken = Math.max(peak, this.#highestTaken)
+    return peak
+  }
+
+  /** Finds that limit by trying: limits are doubled until one is enough, then the gap down to one that is not (`below`) is halved. */
+  #searchPeak(calls: CallerCalls): number {
     let [below, limit] = [0, 1]
     for (; !this.#isUntouched(limit, calls); limit *= 2) {
       if (this.#cellOf(limit) === undefined) return Infinity
@@ -193,10 +196,10 @@ class Column {
     const auto = [90, 99, untouched, 99.99, 100].map((percentage) => this.#limitFor(percentage, callers))
     const chosen = [...new Set([...(limits ?? auto), limit])].sort((one, other) => one - other)
     this.#shown = chosen.map((shown) => this.#cellOf(shown)).filter((cell) => cell !== undefined)
-    this.#decided = this.#shown.filter(
+    this.#judged = this.#shown.filter(
       ({ policy }) => policy.algorithm.bounds.scale(policy) >= this.leastScale,
     )
-    if (this.#decided.some(({ policy }) => policy.limit === limit)) this.#recommended = limit
+    if (this.#judged.some(({ policy }) => policy.limit === limit)) this.#recommended = limit
   }
 
   /**
@@ -219,8 +222,9 @@ class Column {
    */
   decide(calls: CallerCalls, key: string): void {
     let [span, peak] = [0, 0]
-    for (const cell of this.#decided) {
-      if (cell.span !== span) peak = peakIn(calls, (span = cell.span))
+    for (const cell of this.#judged) {
+      const isSameSpan = cell.span === span
+      if (!isSameSpan) peak = peakIn(calls, (span = cell.span))
       if (peak <= cell.policy.capacity) continue
       const hit = cell.replay(calls)
       if (hit.denied > 0) cell.tally.add(key, hit)
@@ -243,7 +247,7 @@ class Column {
     })
     const [nextPeak = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
     const cells = this.#shown.map((cell) => {
-      const isDecided = isWhole && this.#decided.includes(cell)
+      const isDecided = isWhole && this.#judged.includes(cell)
       return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report(habits) }) }
     })
     return {

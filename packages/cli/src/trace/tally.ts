@@ -23,20 +23,22 @@ export interface HitCaller {
   readonly habits?: Habits | undefined
 }
 
+const NOT_LOCKED = -1
+
 /** The denials of one caller. */
 export class Hit {
   denied = 0
   first = 0
   /** The longest lock-out in microseconds. */
   longest = 0
-  #since = -1
+  #lockedSince = NOT_LOCKED
 
   /** `calls` are all calls of the caller, where that is known. */
   constructor(readonly calls?: number) {}
 
   /** Notes that a call of the caller was allowed, which ends a lock-out. */
-  allowed(): void {
-    this.#since = -1
+  addAllowed(): void {
+    this.#lockedSince = NOT_LOCKED
   }
 
   /**
@@ -44,10 +46,10 @@ export class Hit {
    * first of several denials in a row until then, and the longest is kept. The wait is rounded up to milliseconds, as decisions
    * report it.
    */
-  add(at: number, until: number): void {
+  addDenial(at: number, until: number): void {
     if (this.denied++ === 0) this.first = at
-    if (this.#since < 0) this.#since = at
-    this.longest = Math.max(this.longest, at - this.#since + Math.ceil((until - at) / 1000) * 1000)
+    if (this.#lockedSince === NOT_LOCKED) this.#lockedSince = at
+    this.longest = Math.max(this.longest, at - this.#lockedSince + Math.ceil((until - at) / 1000) * 1000)
   }
 }
 
@@ -63,9 +65,9 @@ export class Tally {
     this.denied += hit.denied
     this.callersHit++
     this.#longest = Math.max(this.#longest, hit.longest)
-    if (this.#worst.length === MOST && hit.denied <= this.#worst.at(-1)!.hit.denied) return
+    if (this.#worst.length === MOST_LISTED && hit.denied <= this.#worst.at(-1)!.hit.denied) return
     const withCaller = [...this.#worst, { key, hit }].sort((one, other) => other.hit.denied - one.hit.denied)
-    this.#worst = withCaller.slice(0, MOST)
+    this.#worst = withCaller.slice(0, MOST_LISTED)
   }
 
   /**
@@ -88,7 +90,7 @@ export class Tally {
   }
 }
 
-const MOST = 5
+const MOST_LISTED = 5
 
 /** A lock-out in microseconds as reports have it: in milliseconds, rounded up; null for one that never ends. */
 const lockOutMs = (us: number): number | null => (us === Infinity ? null : Math.ceil(us / 1000))

@@ -48,9 +48,7 @@ export class Trace {
     const { counts, block, written } = part
     const place = Math.floor(caller / PARTS)
     counts[place] = (counts[place] ?? 0) + 1
-    block.times[2 * part.filled] = at
-    block.numbers[4 * part.filled + 2] = caller
-    block.numbers[4 * part.filled + 3] = cost
+    block.set(part.filled, at, caller, cost)
     if (++part.filled < BLOCK_CALLS) return
     this.shelf.write(block.bytes)
     written.push(this.#blocks++)
@@ -81,29 +79,30 @@ export class Trace {
 
   /**
    * Yields the number of each caller in part `index`, whose calls are then in `calls`, from `from` up to `to`. The blocks of the
-   * part have the calls of all its callers mixed, in order of time. They are read in rounds, each for as many callers as there is
-   * room for, at least one. It is known how often each caller called (`counts`), so in each round the callers first get their
-   * stretches of `calls`, and then the calls are sorted in. Caller n has the place floor(n / 64) in his part.
+   * part have the calls of all its callers mixed, in order of time. They are read in rounds of some callers. It is known how often
+   * each caller called (`counts`), so in each round the callers first get their stretches of `calls`, and then the calls are sorted
+   * in. Caller n has the place floor(n / 64) in his part.
    */
   *#callersOf(index: number, calls: CallerCalls): Generator<number> {
     const { counts, written, block, filled } = this.#parts[index]!
     for (let first = 0, next = 0; first < counts.length; first = next) {
-      // For each caller of the round: where his stretch begins, and when all calls are sorted in, where it ends.
+      next = endOfRound(counts, first)
+      // Where the stretch of each caller ends: at its beginning, until his calls are sorted in.
       const ends: number[] = []
-      let sum = 0
-      for (; next < counts.length && (sum === 0 || sum + counts[next]! <= CALLS_AT_ONCE); next++) {
-        ends.push(sum)
-        sum += counts[next]!
+      let length = 0
+      for (const count of counts.slice(first, next)) {
+        ends.push(length)
+        length += count
       }
-      if (sum > calls.times.length) Object.assign(calls, roomFor(sum))
+      if (length > calls.times.length) Object.assign(calls, roomFor(length))
       /** Puts those calls of a block that are of this round's callers into their callers' stretches, in order of time. */
-      const sortIn = ({ times, numbers }: TraceBlock, length: number): void => {
-        for (let i = 0; i < length; i++) {
-          const place = Math.floor(numbers[4 * i + 2]! / PARTS)
+      const sortIn = (from: TraceBlock, filledCalls: number): void => {
+        for (let i = 0; i < filledCalls; i++) {
+          const place = Math.floor(from.callerAt(i) / PARTS)
           if (place < first || place >= next) continue
           const to = ends[place - first]!++
-          calls.times[to] = times[2 * i]!
-          calls.costs[to] = numbers[4 * i + 3]!
+          calls.times[to] = from.timeAt(i)
+          calls.costs[to] = from.costAt(i)
         }
       }
       for (const blockIndex of written) {
@@ -120,6 +119,13 @@ export class Trace {
   }
 }
 
+/** The place behind the last caller of a round: from `first` on as many as there is room for their calls, and at least one. */
+function endOfRound(counts: readonly number[], first: number): number {
+  let [next, calls] = [first + 1, counts[first]!]
+  while (next < counts.length && calls + counts[next]! <= CALLS_AT_ONCE) calls += counts[next++]!
+  return next
+}
+
 /** Arrays for the instants and costs of this many calls. */
 function roomFor(calls: number): Pick<CallerCalls, 'times' | 'costs'> {
   return { times: new Float64Array(calls), costs: new Uint32Array(calls) }
@@ -132,11 +138,30 @@ const CALLS_AT_ONCE = 2 ** 18
 /** Each takes up to a tenth of a microsecond. */
 const LOOKS_BETWEEN_PAUSES = 2 ** 18
 
-/** Calls, of each its instant and, in the other half of 16 bytes, caller and cost. */
+/** Calls, in bytes that are also seen as an array of instants and as one of numbers. */
 class TraceBlock {
   readonly bytes = new Uint8Array(16 * BLOCK_CALLS)
-  readonly times = new Float64Array(this.bytes.buffer)
-  readonly numbers = new Uint32Array(this.bytes.buffer)
+  readonly #times = new Float64Array(this.bytes.buffer)
+  readonly #numbers = new Uint32Array(this.bytes.buffer)
+
+  /** Puts a call at place `i`, in 16 bytes: in the first 8 the instant, in the next 4 the caller, in the last 4 the cost. */
+  set(i: number, at: number, caller: number, cost: number): void {
+    this.#times[2 * i] = at
+    this.#numbers[4 * i + 2] = caller
+    this.#numbers[4 * i + 3] = cost
+  }
+
+  timeAt(i: number): number {
+    return this.#times[2 * i]!
+  }
+
+  callerAt(i: number): number {
+    return this.#numbers[4 * i + 2]!
+  }
+
+  costAt(i: number): number {
+    return this.#numbers[4 * i + 3]!
+  }
 }
 
 /** Every 64th caller: how often each called, the block that is being filled, and the indexes of those that are written. */

@@ -20,6 +20,8 @@ export interface Scenario {
 }
 
 const TIERS = 2
+/** In place of the index of a booking or a charge. */
+const NONE = -1
 const KINDS = {
   consume: 40,
   peek: 8,
@@ -33,7 +35,15 @@ const KINDS = {
   reset: 1,
 }
 /** Operations without an answer, which are followed by a look at the key. */
-const SILENT: ReadonlySet<Kind> = new Set(['cancel', 'refund', 'release', 'charge', 'hold', 'block', 'reset'])
+const WITHOUT_ANSWER: ReadonlySet<Kind> = new Set([
+  'cancel',
+  'refund',
+  'release',
+  'charge',
+  'hold',
+  'block',
+  'reset',
+])
 
 /**
  * Draws scenarios: random calls on one key whose policies have these shapes (algorithms in a variant), in this order. Each policy
@@ -48,7 +58,7 @@ export function scenarios(
   return shapes.chain((list) =>
     fc.record({
       shapes: fc.constant(list),
-      numbers: fc.tuple(...list.map((shape) => tiers(shape, TIERS, true))),
+      numbers: fc.tuple(...list.map((shape) => tiers(shape, TIERS, 'in all'))),
       penalties: fc.tuple(...Array.from({ length: TIERS }, () => penalty)),
       start: starts,
       steps: traffic({ kinds: KINDS, tiers: TIERS, most: 16 }),
@@ -60,7 +70,7 @@ type MostCost = (shapes: readonly Shape[]) => number
 
 /**
  * Plays one scenario on the store and on the model, which is the contract written out naively, and compares each answer, to the
- * microsecond. `most` returns the largest cost that the store takes for a list of shapes. A drawn step becomes a call with
+ * microsecond. `mostCostOf` returns the largest cost that the store takes for a list of shapes. A drawn step becomes a call with
  * numbers only here, as they depend on the answers so far (as much as remains, the instant that was announced). Operations that
  * return no answer are followed by a `peek` that shows the state of the key. In the end a `peek` under each tier asks for the
  * whole capacity, or the most that the store takes.
@@ -69,16 +79,16 @@ type MostCost = (shapes: readonly Shape[]) => number
 export async function expectModelled(
   openStore: OpenStore,
   scenario: Scenario,
-  most: MostCost,
+  mostCostOf: MostCost,
 ): Promise<void> {
   const { shapes, numbers, penalties, start, steps } = scenario
-  const mostCost = most(shapes)
+  const mostCost = mostCostOf(shapes)
   const session = await Session.open(openStore, start)
-  const across = Array.from({ length: TIERS }, (_, tier) => tier)
-  const policies = across.map((tier) => shapes.map((shape, i) => shape.factory(numbers[i]![tier]!)))
-  const rules = across.map((tier) => shapes.map(({ model }, i) => ruleOf(model, numbers[i]![tier]!)))
+  const tierNumbers = Array.from({ length: TIERS }, (_, tier) => tier)
+  const policies = tierNumbers.map((tier) => shapes.map((shape, i) => shape.factory(numbers[i]![tier]!)))
+  const rules = tierNumbers.map((tier) => shapes.map(({ model }, i) => ruleOf(model, numbers[i]![tier]!)))
   const caller = session.callerUnder(penalties, ...policies)
-  const model = new Modelled(rules, penalties)
+  const model = new ModelCaller(rules, penalties)
   const trace: string[] = []
   try {
     /** Carries out an operation on the store and on the model, and compares the results. An error lists all operations so far. */
@@ -89,11 +99,11 @@ export async function expectModelled(
     for (const step of steps) {
       const operation = operationOf(step, session.now, policies[step.tier]!, caller.known, mostCost)
       await compare(operation)
-      if (SILENT.has(operation.kind)) await compare({ ...operation, kind: 'peek', cost: 1 })
+      if (WITHOUT_ANSWER.has(operation.kind)) await compare({ ...operation, kind: 'peek', cost: 1 })
     }
-    for (const tier of across) {
+    for (const tier of tierNumbers) {
       const cost = Math.min(policies[tier]![0]!.capacity, mostCost)
-      await compare({ kind: 'peek', now: session.now, tier, cost, maxWait: 0, booking: -1, charge: -1 })
+      await compare({ kind: 'peek', now: session.now, tier, cost, maxWait: 0, booking: NONE, charge: NONE })
     }
   } finally {
     await session.close()
@@ -101,7 +111,7 @@ export async function expectModelled(
 }
 
 /** The model of one key, with the bookings and charges so far, on which the operations of the store are carried out too. */
-class Modelled {
+class ModelCaller {
   readonly #key = new KeyModel()
   readonly #rules: readonly (readonly Rule[])[]
   readonly #penalties: Scenario['penalties']

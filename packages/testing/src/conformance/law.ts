@@ -33,6 +33,9 @@ export interface Past {
   readonly steps: readonly Step[]
 }
 
+/** The longest wait of a booking that may wait as long as it has to, in microseconds: 35 years. */
+export const ANY_WAIT = 2 ** 50
+
 /** Only a store that hangs takes so long: on a busy machine one law of Postgres may take more than a minute. */
 const LIMIT_MS = 300_000
 

@@ -21,9 +21,9 @@ export class KeyModel {
   #born: bigint | undefined
   readonly #cancelled = new Set<Entry>()
   /** Of each policy the state that the dropped writes had left when the key was full again. */
-  #before: readonly unknown[] = []
+  #statesBefore: readonly unknown[] = []
   /** For a charge that found the key full again, what was dropped for it: cancelling it restores that. */
-  readonly #replaced = new Map<Entry, { readonly writes: Entry[]; readonly before: readonly unknown[] }>()
+  readonly #droppedFor = new Map<Entry, { readonly writes: Entry[]; readonly before: readonly unknown[] }>()
   #blockedUntil = 0n
   #heldUntil = 0n
   readonly #refusals = new Refusals()
@@ -33,12 +33,12 @@ export class KeyModel {
    * no refusal is counted.
    */
   consume(rules: readonly Rule[], now: bigint, cost: bigint, penalty?: Penalty): Expected {
-    return this.#ask(rules, now, cost, 0n, true, penalty)
+    return this.#ask('charge', rules, now, cost, 0n, penalty)
   }
 
   /** The answer that a store must give to `peek`, which decides as `consume` and charges nothing. */
   peek(rules: readonly Rule[], now: bigint, cost: bigint): Expected {
-    return this.#ask(rules, now, cost, 0n, false)
+    return this.#ask('look', rules, now, cost, 0n)
   }
 
   /**
@@ -46,13 +46,13 @@ export class KeyModel {
    * within `maxWait` microseconds, and denied otherwise.
    */
   book(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint, penalty?: Penalty): Expected {
-    return this.#ask(rules, now, cost, maxWait, true, penalty)
+    return this.#ask('charge', rules, now, cost, maxWait, penalty)
   }
 
   /**
    * Cancels a booking, once: the result is false for one that was cancelled before. If the booking is the newest write, it is
    * undone and the result is true: the writes are again as before it. A booking that found the key full had dropped the earlier
-   * writes (`#replaced`), and these come back too. Otherwise other writes have followed, so only the units of the booking are
+   * writes (`#droppedFor`), and these come back too. Otherwise other writes have followed, so only the units of the booking are
    * released, and the result is false. Nothing is released if the booking is no longer among the writes.
    */
   cancel(now: bigint, booking: Entry): boolean {
@@ -62,12 +62,12 @@ export class KeyModel {
       if (this.#writes.includes(booking)) this.release(booking.rules, now, booking, booking.cost)
       return false
     }
-    const { writes, before } = this.#replaced.get(booking) ?? {
+    const { writes, before } = this.#droppedFor.get(booking) ?? {
       writes: this.#writes.slice(0, -1),
-      before: this.#before,
+      before: this.#statesBefore,
     }
     this.#writes = writes
-    this.#before = before
+    this.#statesBefore = before
     return true
   }
 
@@ -83,7 +83,7 @@ export class KeyModel {
    * later. Returns the units that took effect.
    */
   charge(rules: readonly Rule[], now: bigint, cost: bigint): number {
-    const at = latest(now, this.#last())
+    const at = latest(now, this.#lastInstant())
     return this.#write({ kind: 'charge', at, cost, rules, decidedAt: now })
   }
 
@@ -94,7 +94,7 @@ export class KeyModel {
    */
   release(rules: readonly Rule[], now: bigint, charge: Charged, cost: bigint): number {
     if (this.#born === undefined || charge.decidedAt < this.#born) return 0
-    const at = latest(now, this.#last())
+    const at = latest(now, this.#lastInstant())
     return this.#write({ kind: 'release', at, cost, charge, rules, decidedAt: now })
   }
 
@@ -122,7 +122,7 @@ export class KeyModel {
   /** Forgets all that was written: units, block, hold and counted refusals. Returns 0, as no units take effect. */
   reset(): number {
     this.#writes = []
-    this.#before = []
+    this.#statesBefore = []
     this.#born = undefined
     this.#blockedUntil = this.#heldUntil = 0n
     this.#refusals.reset()
@@ -138,14 +138,14 @@ export class KeyModel {
   #write(entry: Entry): number {
     const { rules } = entry
     if (entry.kind === 'admit' || entry.kind === 'charge') this.#beginAnew(entry)
-    const instant = latest(entry.at, this.#last())
-    const kept = () => rules.map((rule, i) => rule.model.kept(this.#standing(rule, i), rule, instant))
-    const before = kept()
+    const instant = latest(entry.at, this.#lastInstant())
+    const kept = () => rules.map((rule, i) => rule.model.kept(this.#stateUnder(rule, i), rule, instant))
+    const keptBefore = kept()
     this.#born ??= entry.decidedAt
     this.#writes.push(entry)
-    const after = kept()
+    const keptAfter = kept()
     const effects = rules.map((rule, i) => {
-      const change = Number(after[i]! - before[i]!)
+      const change = Number(keptAfter[i]! - keptBefore[i]!)
       return Math.abs(change) / Number(rule.model.parts?.(rule) ?? 1n)
     })
     return Math.min(Number(entry.cost), ...effects)
@@ -153,67 +153,70 @@ export class KeyModel {
 
   /**
    * Drops all writes if the key is full again under every policy of this charge and nothing is booked ahead, as such a key counts
-   * as one that was never used. The dropped writes are kept in `#replaced`: to cancel the charge brings them back.
+   * as one that was never used. The dropped writes are kept in `#droppedFor`: to cancel the charge brings them back.
    */
   #beginAnew(charge: Entry): void {
     const { rules, decidedAt } = charge
     const isFull = rules.every(
-      (rule, i) => resetInstant(this.#standing(rule, i), rule, decidedAt) <= decidedAt,
+      (rule, i) => resetInstant(this.#stateUnder(rule, i), rule, decidedAt) <= decidedAt,
     )
-    if (!isFull || this.#last() > decidedAt) return
-    this.#replaced.set(charge, { writes: this.#writes, before: this.#before })
-    this.#before = rules.map((rule, i) => this.#standing(rule, i))
+    if (!isFull || this.#lastInstant() > decidedAt) return
+    this.#droppedFor.set(charge, { writes: this.#writes, before: this.#statesBefore })
+    this.#statesBefore = rules.map((rule, i) => this.#stateUnder(rule, i))
     this.#writes = []
     this.#born = decidedAt
   }
 
   /**
-   * Returns the answer that a store must give to a call under the policies `rules`, and charges the cost if `write` is set and
+   * Returns the answer that a store must give to a call under the policies `rules`, and charges the cost if `what` is 'charge' and
    * the call is allowed. Each policy names the earliest instant at which it has room for the cost, from the end of any block, any
    * hold and the last booking on. The call could pass at the latest of these instants, `at`. It is allowed if that comes within
    * `maxWait` microseconds, and if no block goes on: a booking can wait for the end of a hold, but not of a block. A cost of 0
    * needs no room, and can pass when block and hold are over. With a `penalty`, a denial for want of room counts as a refusal,
    * which may begin a block. No policy that made the call wait then names an instant before the end of that block.
    *
-   * What remains is viewed after the charge, at `seen`, when block, hold and last booking are over. While that lies ahead of now,
+   * What remains is viewed after the charge, at `viewedAt`, when block, hold and last booking are over. While that lies ahead of now,
    * nothing remains, as no unit can pass at once. The policy with the longest wait is binding in a denial, and the one with the
    * least remaining otherwise.
    */
   #ask(
+    what: 'charge' | 'look',
     rules: readonly Rule[],
     now: bigint,
     cost: bigint,
     maxWait: bigint,
-    write: boolean,
     penalty?: Penalty,
   ): Expected {
-    let open = latest(now, this.#blockedUntil, this.#heldUntil)
-    const from = latest(open, this.#last())
+    let barredUntil = latest(now, this.#blockedUntil, this.#heldUntil)
+    const from = latest(barredUntil, this.#lastInstant())
     let earliest = rules.map((rule, i) =>
-      cost === 0n ? open : earliestInstant(this.#standing(rule, i), rule, from, cost),
+      cost === 0n ? barredUntil : earliestInstant(this.#stateUnder(rule, i), rule, from, cost),
     )
     let at = latest(...earliest)
     const reason = this.#reason(now, at, maxWait)
     const booking: Entry = { kind: 'admit', at, cost, rules, decidedAt: now }
-    const written = write && reason === undefined && cost > 0n
-    if (written) this.#write(booking)
+    const isCharged = what === 'charge' && reason === undefined && cost > 0n
+    if (isCharged) this.#write(booking)
 
-    const counted = reason === 'limit' && write && penalty
-    if (counted) {
-      this.#blockedUntil = latest(this.#blockedUntil, now + this.#refusals.add(now, counted))
-      open = latest(open, this.#blockedUntil)
-      earliest = earliest.map((instant) => (instant > now ? latest(instant, open) : instant))
+    const penaltyThatCounts = reason === 'limit' && what === 'charge' && penalty
+    if (penaltyThatCounts) {
+      this.#blockedUntil = latest(this.#blockedUntil, now + this.#refusals.add(now, penaltyThatCounts))
+      barredUntil = latest(barredUntil, this.#blockedUntil)
+      earliest = earliest.map((instant) => (instant > now ? latest(instant, barredUntil) : instant))
       at = latest(...earliest)
     }
-    const seen = latest(open, this.#last())
+    const viewedAt = latest(barredUntil, this.#lastInstant())
     const views = rules.map((rule, i) => {
-      const standing = this.#standing(rule, i)
-      const room = seen > now ? 0n : rule.model.room(standing, rule, seen)
-      return { remaining: Number(room > 0n ? room : 0n), resetAt: Number(resetInstant(standing, rule, seen)) }
+      const standing = this.#stateUnder(rule, i)
+      const room = viewedAt > now ? 0n : rule.model.room(standing, rule, viewedAt)
+      return {
+        remaining: Number(room > 0n ? room : 0n),
+        resetAt: Number(resetInstant(standing, rule, viewedAt)),
+      }
     })
     const remaining = Math.min(...views.map((view) => view.remaining))
     const resetAt = Math.max(...views.map((view) => view.resetAt))
-    if (counted) this.#refusals.keep(resetAt, counted)
+    if (penaltyThatCounts) this.#refusals.keep(resetAt, penaltyThatCounts)
     return {
       now: Number(now),
       at: instantOf(at),
@@ -226,9 +229,11 @@ export class KeyModel {
           ? views.flatMap((view, i) => [instantOf(earliest[i]!), view.remaining, view.resetAt])
           : undefined,
       used: rules.map((rule, i) =>
-        Number(rule.capacity - rule.model.room(this.#standing(rule, i), rule, latest(now, this.#last()))),
+        Number(
+          rule.capacity - rule.model.room(this.#stateUnder(rule, i), rule, latest(now, this.#lastInstant())),
+        ),
       ),
-      booking: written && at > now ? booking : undefined,
+      booking: isCharged && at > now ? booking : undefined,
     }
   }
 
@@ -244,7 +249,7 @@ export class KeyModel {
   }
 
   /** The latest instant at which units were charged or booked, which may lie ahead of now; 0 without any. */
-  #last(): bigint {
+  #lastInstant(): bigint {
     return latest(
       0n,
       ...this.#writes.filter(({ kind }) => kind === 'admit' || kind === 'charge').map(({ at }) => at),
@@ -255,9 +260,9 @@ export class KeyModel {
    * The key's state under one policy of the list, at place `index`, counted again from all writes so far. Each write counts with
    * the numbers of the list that it came with, as they may change from call to call.
    */
-  #standing(rule: Rule, index: number): unknown {
+  #stateUnder(rule: Rule, index: number): unknown {
     const writes = this.#writes.map((write) => ({ ...write, rule: write.rules[index]! }))
-    return rule.model.recount(writes, this.#before[index])
+    return rule.model.recount(writes, this.#statesBefore[index])
   }
 }
 

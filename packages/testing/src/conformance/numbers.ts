@@ -1,6 +1,6 @@
 import type { Penalty } from '@sluice/core/store'
 import * as fc from 'fast-check'
-import { type Options, ticksOf } from './rule.js'
+import { type Model, type Options, ticksOf } from './rule.js'
 import type { Shape } from './shapes.js'
 
 /** Numbers that leave the shape as it is: calls of one key may come with any of them. */
@@ -16,25 +16,30 @@ const LIMITS = [1, 2, 3, 5, 7, 10, 60, 240, 1000, 100_000, 300_000, 700_000, 2 *
 
 /**
  * Draws `count` sets of options of one shape (an algorithm in one of its variants), which differ in limit and capacity alone: one
- * key may be called under any of them. With `areFree` they also differ in other options on which no shape depends, as the zone of a
- * calendar. The window, in milliseconds, and the options that make the shape are the same for all. A draw is discarded if the
- * contract refuses its window for this shape, or if its debts would last too long.
+ * key may be called under any of them. With `differ` 'in all' they also differ in other options on which no shape depends, as the
+ * zone of a calendar. The window, in milliseconds, and the options that make the shape are the same for all. A draw is discarded if
+ * the contract refuses its window for this shape, or if its debts would last too long.
  */
-export function tiers(shape: Shape, count: number, areFree = false): fc.Arbitrary<readonly Tier[]> {
-  const { onlyWindow, plain, draws = [], listDraws = [] } = shape.model
-  const free = fc.oneof(fc.constant({}), fc.constantFrom({}, ...listDraws))
-  return fc
-    .tuple(fc.constantFrom(...WINDOWS), fc.constantFrom({}, ...draws), free)
-    .map(([drawn, extra, own]) => {
-      const fixed = { ...plain, ...extra, ...shape.own, ...own }
-      return { ...fixed, window: onlyWindow ? onlyWindow(fixed) : drawn }
+export function tiers(
+  shape: Shape,
+  count: number,
+  differ: 'in numbers' | 'in all' = 'in numbers',
+): fc.Arbitrary<readonly Tier[]> {
+  const { onlyWindow, plain, draws: shapeDraws = [], listDraws = [] } = shape.model
+  const shapeless = fc.oneof(fc.constant({}), fc.constantFrom({}, ...listDraws))
+  const common = fc
+    .tuple(fc.constantFrom(...WINDOWS), fc.constantFrom({}, ...shapeDraws), shapeless)
+    .map(([window, ofShape, others]) => {
+      const options = { ...plain, ...ofShape, ...shape.own, ...others }
+      return { ...options, window: onlyWindow ? onlyWindow(options) : window }
     })
     .filter((fixed) => dividesEvenly(shape, fixed))
+  return common
     .chain((fixed) => {
-      const tier = fc.tuple(numbers(shape, fixed), areFree ? free : fc.constant({}))
-      return fc.tuple(
-        ...Array.from({ length: count }, () => tier.map(([own, other]) => ({ ...own, ...other }))),
-      )
+      const tier = fc
+        .tuple(numbers(shape, fixed), differ === 'in all' ? shapeless : fc.constant({}))
+        .map(([own, others]) => ({ ...own, ...others }))
+      return fc.tuple(...Array.from({ length: count }, () => tier))
     })
     .filter((drawn) => endsInTime(shape, drawn))
 }
@@ -74,7 +79,7 @@ type Fixed = Partial<Options> & { readonly window: number }
  * allows for the window and one below it.
  */
 function numbers(shape: Shape, fixed: Fixed): fc.Arbitrary<Tier> {
-  const most = largest(shape, fixed)
+  const most = largestLimit(shape, fixed)
   const small = fc.integer({ min: 1, max: Math.min(9, most) })
   const limit = fc.oneof(
     { weight: 3, arbitrary: small },
@@ -97,11 +102,15 @@ function numbers(shape: Shape, fixed: Fixed): fc.Arbitrary<Tier> {
  * several times the limit; and 2^50 with `slots`, in which charges add up. No limit is above 2^31, the largest cost of a call,
  * nor above the bound that an algorithm may have of its own, as the log does.
  */
-function largest({ model }: Shape, fixed: Fixed): number {
-  const ticks = (fixed.window * 1000) / Number(ticksOf(model, fixed))
-  const most = fixed.slots ? 50 : model.capacity ? 52 : 51
-  const product = model.multiplied(fixed) ? Math.floor(2 ** most / ticks) : Infinity
-  return Math.min(model.largestLimit ?? Infinity, product, 2 ** 31)
+function largestLimit({ model }: Shape, fixed: Fixed): number {
+  const bits = fixed.slots ? 50 : model.capacity ? 52 : 51
+  const exactUpTo = model.multiplied(fixed) ? Math.floor(2 ** bits / windowTicks(model, fixed)) : Infinity
+  return Math.min(model.largestLimit ?? Infinity, exactUpTo, 2 ** 31)
+}
+
+/** How many ticks, the unit in which the algorithm counts time, a window of these options has. */
+function windowTicks(model: Model, fixed: Fixed): number {
+  return (fixed.window * 1000) / Number(ticksOf(model, fixed))
 }
 
 /**
@@ -109,7 +118,7 @@ function largest({ model }: Shape, fixed: Fixed): number {
  * millisecond in long windows). The contract refuses other windows.
  */
 function dividesEvenly({ model }: Shape, fixed: Fixed): boolean {
-  return ((fixed.window * 1000) / Number(ticksOf(model, fixed))) % (fixed.buckets ?? 10) === 0
+  return windowTicks(model, fixed) % (fixed.buckets ?? 10) === 0
 }
 
 /**
@@ -117,7 +126,8 @@ function dividesEvenly({ model }: Shape, fixed: Fixed): boolean {
  * microseconds: after some such waits instants are still exact numbers.
  */
 function endsInTime({ model }: Shape, drawn: readonly Tier[]): boolean {
-  const most = Math.max(...drawn.map((tier) => (model.capacity && tier[model.capacity]) ?? tier.limit))
-  const slowest = Math.min(...drawn.map(({ limit }) => limit))
-  return (most / slowest) * drawn[0]!.window * 1000 <= LONGEST
+  const largestDebt = Math.max(...drawn.map((tier) => (model.capacity && tier[model.capacity]) ?? tier.limit))
+  const slowestLimit = Math.min(...drawn.map(({ limit }) => limit))
+  const windowUs = drawn[0]!.window * 1000
+  return (largestDebt / slowestLimit) * windowUs <= LONGEST
 }

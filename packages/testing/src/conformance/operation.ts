@@ -30,8 +30,8 @@ const MOST_COST = 2 ** 31
  * Turns a drawn step into a call with numbers, for the store and the model alike. `now` is the clock, in microseconds; `known`
  * holds the last answer and the charges so far. From these, and from the windows of one of the policies, costs and instants are
  * chosen so that they lie at the edges. Time never moves back. A cost is at least 1, or 0 for calls that take it, and at most
- * `mostCost`; that of a release is at most its charge. `booking` and `charge` count back from the newest by `step.pick`, charges
- * in strides so that old ones are reached too; -1 if there is none.
+ * `mostCost`; that of a release is at most its charge. A booking and a charge are chosen by the drawn `step.pick`, counted back from
+ * the newest, charges in strides so that old ones are reached too.
  */
 export function operationOf(
   step: Step,
@@ -42,8 +42,8 @@ export function operationOf(
 ): Operation {
   const policy = policies[step.pick % policies.length]!
   const moved = Math.max(now, moveTo(step, now, policy, known))
-  const { length } = known.charges
-  const charge = length === 0 ? -1 : Math.max(0, length - 1 - step.pick * Math.max(1, step.parts >> 1))
+  const stride = Math.max(1, step.parts >> 1) // 1 to 6
+  const charge = indexFromEnd(known.charges.length, step.pick * stride)
   const most = step.kind === 'release' ? (known.charges[charge] ?? 1) : mostCost
   return {
     kind: step.kind,
@@ -51,9 +51,14 @@ export function operationOf(
     tier: step.tier,
     cost: Math.min(Math.max(costOf(step, policies, known), lowestCost(step.kind)), most),
     maxWait: Math.max(lowestWait(step.kind), waitOf(step, moved, policy, known)),
-    booking: known.bookings === 0 ? -1 : Math.max(0, known.bookings - 1 - step.pick),
+    booking: indexFromEnd(known.bookings, step.pick),
     charge,
   }
+}
+
+/** The index of the entry that is `back` before the last of `length` entries, or else of the first; -1 without an entry. */
+function indexFromEnd(length: number, back: number): number {
+  return length === 0 ? -1 : Math.max(0, length - 1 - back)
 }
 
 /**
@@ -64,9 +69,10 @@ export function operationOf(
  */
 function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Policy, known: Known): number {
   const bucket = Math.ceil(window / buckets)
+  const movesOn = parts > 10 // in 2 of 12 draws
   switch (to) {
     case 'stay':
-      return now + (parts > 10 ? 1 : 0)
+      return now + (movesOn ? 1 : 0)
     case 'part':
       return now + Math.floor((window * parts) / 24)
     case 'bucket':
@@ -89,13 +95,14 @@ function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Poli
  */
 function costOf({ of, units }: Step, policies: readonly Policy[], known: Known): number {
   const capacity = Math.min(...policies.map((policy) => policy.capacity))
+  const beside = units > 2 ? 0 : units
   switch (of) {
     case 'nothing':
       return units
     case 'remaining':
-      return known.remaining + (units > 2 ? 0 : units)
+      return known.remaining + beside
     case 'capacity':
-      return capacity + (units > 2 ? 0 : units)
+      return capacity + beside
     case 'half':
       return Math.ceil(capacity / 2)
   }

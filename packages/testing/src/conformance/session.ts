@@ -167,13 +167,16 @@ export class Caller {
   }
 
   /**
-   * Blocks the key for `duration` microseconds from now on; 0 ends its block. Returns 0, as no units take effect. With
-   * `isPenalty` it is the block of a penalty, which never shortens another one. A block concerns the key under every list of
-   * policies, so any keyspace will do.
+   * Blocks the key for `duration` microseconds from now on; 0 ends its block. Returns 0, as no units take effect. A block
+   * concerns the key under every list of policies, so any keyspace will do.
    */
-  async block(duration: number, isPenalty?: boolean): Promise<number> {
-    const penalty = isPenalty === undefined ? {} : { isPenalty }
-    return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration, ...penalty })
+  async block(duration: number): Promise<number> {
+    return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration })
+  }
+
+  /** Blocks the key as a penalty does, whose block never shortens another one. Returns 0. */
+  async blockByPenalty(duration: number): Promise<number> {
+    return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration, isPenalty: true })
   }
 
   /** Ends a block of the key, as one that lasts 0 microseconds. */
@@ -245,7 +248,17 @@ export class Caller {
 
 /** The answer with the field `used`, which stores leave out where it is the capacity less what remains. */
 function withUsed(answer: Answer, policies: readonly Policy[]): Answer {
-  const { parts, remaining } = answer
-  const left = (i: number): number => parts?.[3 * i + 1] ?? remaining
-  return { ...answer, used: answer.used ?? policies.map(({ capacity }, i) => capacity - left(i)) }
+  const used = answer.used ?? policies.map(({ capacity }, i) => capacity - remainingUnder(answer, i))
+  return { ...answer, used }
+}
+
+/**
+ * The units that remain under the policy at place `index` of a list. `parts` has them second of three numbers for each policy;
+ * under a single policy an answer has no `parts`.
+ */
+export function remainingUnder(
+  { parts, remaining }: Pick<Answer, 'parts' | 'remaining'>,
+  index: number,
+): number {
+  return parts?.[3 * index + 1] ?? remaining
 }

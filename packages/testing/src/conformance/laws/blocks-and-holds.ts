@@ -1,29 +1,28 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { lawsAfter, afterCalls, type Subject } from '../law.js'
+import { ANY_WAIT, lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
  * Declares the laws of blocks, which deny everything until they end, and of holds, during which `consume` is denied and a booking
  * waits. Durations and instants are microseconds. `lawOfKey` declares a test on a new key with a random past of calls behind it;
  * `lawOfTwins` declares one on two keys with the same past, which must also give the same answers in the end. Of an answer, `at` is
  * the earliest instant at which its cost passes: the later of the end of the block or hold (`until`) and the wait that the past
- * makes (`at` before it). A block replaces an earlier one, a shorter one too, unless it is that of a penalty (`true`); 2 ** 50
- * microseconds, 35 years, stand for a wait without a bound.
+ * makes (`at` before it). A block replaces an earlier one, also one that would end later, unless it is that of a penalty.
  */
 export function blocksAndHolds(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
-  deniesEverythingUntilABlockEnds(subject)
-  countsWhatIsConsumedDuringABlockAndAHold(subject)
+  aBlockDeniesEveryCallUntilItEnds(subject)
+  aBarredKeyCountsWhatWasUsed(subject)
   lawOfKey('goes by the latest block', async (caller, { session, duration }) => {
     for (const lasts of [duration, Math.ceil(duration / 2), duration - 1]) {
       await caller.block(lasts)
       assert.equal((await caller.peek(0)).at, session.now + lasts)
     }
   })
-  endsABlockWithADurationOf0(subject)
-  neverShortensABlockByThatOfAPenalty(subject)
-  deniesACallDuringAHold(subject)
-  neverShortensAHold(subject)
+  unblockingKeepsUnitsAndHold(subject)
+  aPenaltyNeverShortensABlock(subject)
+  aHoldDeniesCallsAndBooksThemForLater(subject)
+  aShorterHoldChangesNothing(subject)
 }
 
 /**
@@ -31,7 +30,7 @@ export function blocksAndHolds(subject: Subject): void {
  * (`until`), or the instant at which the call would have passed anyway (`at`) if that is later. From the end on it answers as it
  * would have without a block. `duration` is drawn, in microseconds.
  */
-function deniesEverythingUntilABlockEnds(subject: Subject): void {
+function aBlockDeniesEveryCallUntilItEnds(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
   lawOfKey('denies everything until a block ends', async (caller, { session, duration }) => {
     const { at } = await caller.peek(1)
@@ -39,7 +38,7 @@ function deniesEverythingUntilABlockEnds(subject: Subject): void {
     const until = session.now + duration
     for (const instant of [session.now, until - 1]) {
       session.now = instant
-      for (const denied of [await caller.consume(1), await caller.book(1, 2 ** 50), await caller.peek(1)]) {
+      for (const denied of [await caller.consume(1), await caller.book(1, ANY_WAIT), await caller.peek(1)]) {
         assert.deepEqual([denied.reason, denied.at, denied.remaining], ['blocked', Math.max(at, until), 0])
         assert(denied.resetAt >= until && !denied.booking)
         assert.equal(denied.blockedUntil ?? until, until)
@@ -59,7 +58,7 @@ function deniesEverythingUntilABlockEnds(subject: Subject): void {
  * A law: a key that is blocked, and held (paused) after that, says that nothing remains, and that as much is `used` as a second key
  * with the same past that is neither blocked nor held (`free`).
  */
-function countsWhatIsConsumedDuringABlockAndAHold(subject: Subject): void {
+function aBarredKeyCountsWhatWasUsed(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, callsAndDuration(subject))
   lawOfTwins(
     'counts during a block and a hold what was used, as without them',
@@ -82,7 +81,7 @@ function countsWhatIsConsumedDuringABlockAndAHold(subject: Subject): void {
  * A law: to unblock a key, which is a block of duration 0, leaves what the key has consumed, and a hold (a pause). In the end the key
  * must answer as a second one with the same past that was never blocked (`free`).
  */
-function endsABlockWithADurationOf0(subject: Subject): void {
+function unblockingKeepsUnitsAndHold(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, callsAndDuration(subject))
   lawOfTwins(
     // Twins: the key that was blocked and unblocked must end up as the one that never was, with the same hold.
@@ -100,22 +99,22 @@ function endsABlockWithADurationOf0(subject: Subject): void {
 }
 
 /**
- * A law: a block by a penalty (the argument `true`), which a key gets after too many denials, never ends a longer block of an operator
- * sooner. An operator's own block replaces the one before, also a longer one. A peek names the end of the block as `at`.
+ * A law: a block by a penalty, which a key gets after too many denials, never ends a longer block of an operator sooner. An operator's
+ * own block replaces the one before, also a longer one. A peek names the end of the block as `at`.
  */
-function neverShortensABlockByThatOfAPenalty(subject: Subject): void {
+function aPenaltyNeverShortensABlock(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
   lawOfKey('never shortens a block by that of a penalty', async (caller, { session, duration }) => {
     await caller.block(duration)
     const until = session.now + duration
     for (const lasts of [1, duration, duration + 1]) {
-      await caller.block(lasts, true)
+      await caller.blockByPenalty(lasts)
       assert.equal((await caller.peek(0)).at, Math.max(until, session.now + lasts))
     }
     await caller.block(1)
     assert.equal((await caller.peek(0)).at, session.now + 1)
     session.now += 1
-    await caller.block(duration, true)
+    await caller.blockByPenalty(duration)
     assert.equal((await caller.peek(0)).at, session.now + duration)
   })
 }
@@ -124,7 +123,7 @@ function neverShortensABlockByThatOfAPenalty(subject: Subject): void {
  * A law: a held (paused) key denies calls with the reason 'held' and names the instant at which they pass: the end of the hold
  * (`until`), or the instant of before (`at`) if that is later. A call that may wait that long is booked for that instant.
  */
-function deniesACallDuringAHold(subject: Subject): void {
+function aHoldDeniesCallsAndBooksThemForLater(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
   lawOfKey('denies a call during a hold and books it for later', async (caller, { session, duration }) => {
     const { at } = await caller.peek(1)
@@ -148,7 +147,7 @@ function deniesACallDuringAHold(subject: Subject): void {
 }
 
 /** A law: a hold (a pause of a key) that would end before the present one changes nothing: a peek names the later end as `at`. */
-function neverShortensAHold(subject: Subject): void {
+function aShorterHoldChangesNothing(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, callsAndDuration(subject))
   lawOfKey('never shortens a hold', async (caller, { session, duration }) => {
     await caller.hold(duration)

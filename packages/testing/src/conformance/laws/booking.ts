@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { operationOf } from '../operation.js'
-import { law, lawsAfter, afterCalls, type Subject } from '../law.js'
+import { ANY_WAIT, law, lawsAfter, afterCalls, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
@@ -8,31 +8,31 @@ import type { Caller } from '../session.js'
  * longest wait in microseconds. Of an answer, `reason` says why a call was denied (undefined if it was allowed) and `at` is the
  * earliest instant, in microseconds, at which its cost passes; its `booking` is set only where that instant lies ahead of now.
  * `lawOfKey` declares a test on a new key with a random past of calls behind it; `lawOfTwins` declares one on two keys with the same
- * past, which must also give the same answers in the end. `fill` uses up the key first, so that a booking has to wait.
+ * past, which must also give the same answers in the end.
  */
 export function booking(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
-  booksAtTheInstantThatWasAnnounced(subject)
+  aCallIsBookedAtTheAnnouncedInstant(subject)
   lawOfTwins('books nothing when the wait is refused', async (refused, twin) => {
-    await fill(refused, subject.mostCost)
-    await fill(twin, subject.mostCost)
+    await useUp(refused, subject.mostCost)
+    await useUp(twin, subject.mostCost)
     const { at, now } = await refused.peek(1)
     if (at > now) await refused.book(1, at - now - 1)
   })
-  makesNoBookingAheadIfTheCostFitsNow(subject)
-  letsCallsPassInTheirOrder(subject)
-  admitsNothingBeforeTheInstantOfABooking(subject)
+  aCostThatFitsNowIsNotBooked(subject)
+  callsPassInTheirOrder(subject)
+  noCallPassesBeforeABooking(subject)
 }
 
 /**
- * A law: on a key that is used up (`fill`), a call that may wait until the instant `at` which a peek has named is booked at that
+ * A law: on a key that is used up, a call that may wait until the instant `at` which a peek has named is booked at that
  * instant, and one that may wait a microsecond less is denied and names the same instant. The second argument of `book` is the
  * longest wait, in microseconds.
  */
-function booksAtTheInstantThatWasAnnounced(subject: Subject): void {
+function aCallIsBookedAtTheAnnouncedInstant(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('books at the instant that was announced', async (caller) => {
-    await fill(caller, subject.mostCost)
+    await useUp(caller, subject.mostCost)
     const { at, now } = await caller.peek(1)
     if (at === now) return
     const refused = await caller.book(1, at - now - 1)
@@ -47,7 +47,7 @@ function booksAtTheInstantThatWasAnnounced(subject: Subject): void {
  * A law: a call that may wait, here for up to 1e9 microseconds, but need not, is charged now and makes no `booking`, which stands for
  * a charge at a later instant.
  */
-function makesNoBookingAheadIfTheCostFitsNow(subject: Subject): void {
+function aCostThatFitsNowIsNotBooked(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('makes no booking ahead of now if the cost fits', async (caller) => {
     const { at, now, remaining } = await caller.peek(1)
@@ -64,7 +64,7 @@ function makesNoBookingAheadIfTheCostFitsNow(subject: Subject): void {
  * A law: among drawn calls on a key, some of which wait, none passes at an earlier instant (`at`) than one that came before it. Calls
  * that are denied or cost nothing do not count. `operationOf` turns a drawn step into a call with numbers.
  */
-function letsCallsPassInTheirOrder(subject: Subject): void {
+function callsPassInTheirOrder(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -86,14 +86,14 @@ function letsCallsPassInTheirOrder(subject: Subject): void {
 }
 
 /**
- * A law: while a call is booked for a later instant of a key that is used up (`fill`), no other call passes before it, even if units
- * are given back meanwhile. A wait of 2 ** 50 microseconds, 35 years, has no bound.
+ * A law: while a call is booked for a later instant of a key that is used up, no other call passes before it, even if units are given
+ * back meanwhile.
  */
-function admitsNothingBeforeTheInstantOfABooking(subject: Subject): void {
+function noCallPassesBeforeABooking(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('admits nothing before the instant of a booking', async (caller, { session }) => {
-    await fill(caller, subject.mostCost)
-    const booked = await caller.book(1, 2 ** 50)
+    await useUp(caller, subject.mostCost)
+    const booked = await caller.book(1, ANY_WAIT)
     if (!booked.booking) return
     // The refund makes room before the booking's instant, which must not let another call pass it.
     await caller.refund(1)
@@ -112,7 +112,7 @@ function admitsNothingBeforeTheInstantOfABooking(subject: Subject): void {
  * Consumes what remains of a key, so that the next call must wait. Where more remains than `mostCost`, the largest cost that the
  * store takes, it does nothing: the laws then find that a call passes at once.
  */
-async function fill(caller: Caller, mostCost: number): Promise<void> {
+async function useUp(caller: Caller, mostCost: number): Promise<void> {
   const { remaining } = await caller.peek(1)
   if (remaining <= mostCost) await caller.consume(remaining)
 }

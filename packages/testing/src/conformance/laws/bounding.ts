@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { operationOf } from '../operation.js'
-import { law, afterCalls, type Subject } from '../law.js'
+import { ANY_WAIT, law, afterCalls, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { ruleOf } from '../rule.js'
 import type { Caller } from '../session.js'
@@ -17,12 +17,12 @@ import { starts, traffic } from '../traffic.js'
  * millisecond, as the products would grow too large; the coarser time must not let a unit pass early.
  */
 export function bounding(subject: Subject): void {
-  keepsItsBoundOverEverySpan(subject)
-  keepsItsBoundWhenAllIsTaken(subject)
-  keepsItsBoundWhenUnitsAreGivenBack(subject)
+  theBoundHoldsOverEverySpan(subject)
+  theBoundHoldsWhenAllIsTaken(subject)
+  theBoundHoldsWhenUnitsAreGivenBack(subject)
   const { model, variant } = subject.shape
   if (model.capacity && model.multiplied(variant))
-    keepsItsBoundWhenATickIsAMillisecond(subject, model.capacity)
+    theBoundHoldsWhenATickIsAMillisecond(subject, model.capacity)
 }
 
 /**
@@ -30,7 +30,7 @@ export function bounding(subject: Subject): void {
  * Trace notes each admitted call with its instant, and its `check` throws if a span holds more. Units that are charged without a
  * check ('charge') are not admitted, and are not noted.
  */
-function keepsItsBoundOverEverySpan(subject: Subject): void {
+function theBoundHoldsOverEverySpan(subject: Subject): void {
   const { factory, model } = subject.shape
   const kinds = {
     'net of refunds': { consume: 6, book: 4, refund: 2 },
@@ -63,7 +63,7 @@ function keepsItsBoundOverEverySpan(subject: Subject): void {
  * remains at every instant at which he comes. The drawn steps only move the clock. A Trace notes what was taken, and its `check`
  * throws if a span holds more.
  */
-function keepsItsBoundWhenAllIsTaken(subject: Subject): void {
+function theBoundHoldsWhenAllIsTaken(subject: Subject): void {
   const { factory, model } = subject.shape
   const greedy = fc.record({
     options: options(subject.shape),
@@ -92,7 +92,7 @@ function keepsItsBoundWhenAllIsTaken(subject: Subject): void {
  * for later: all is taken, calls are booked, two units are refunded, and at the last booked instant all is taken again. A Trace notes
  * all that, and its `check` throws if a span holds more.
  */
-function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
+function theBoundHoldsWhenUnitsAreGivenBack(subject: Subject): void {
   const { factory, model } = subject.shape
   law(
     subject,
@@ -105,7 +105,7 @@ function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
       // Books 1 and 3 units, then drawn numbers of them: of the steps nothing but `parts` is used.
       for (const { parts } of [{ parts: 1 }, { parts: 3 }, ...steps]) {
         const cost = Math.min(parts, caller.tiers[0]![0]!.capacity)
-        const booked = await caller.book(cost, 2 ** 50)
+        const booked = await caller.book(cost, ANY_WAIT)
         if (!booked.reason) trace.admitted(BigInt(booked.at), BigInt(cost))
       }
       await caller.refund(2)
@@ -122,7 +122,7 @@ function keepsItsBoundWhenUnitsAreGivenBack(subject: Subject): void {
  * windows above an hour, and a call comes within one (`early` microseconds before the key is full). `capacity` names the algorithm's
  * option for the most units at once. A Trace notes what was taken, and its `check` throws if a span holds more.
  */
-function keepsItsBoundWhenATickIsAMillisecond(subject: Subject, capacity: string): void {
+function theBoundHoldsWhenATickIsAMillisecond(subject: Subject, capacity: string): void {
   const { factory, model } = subject.shape
   const coarse = { ...subject.shape.variant, window: 3_600_010, limit: 700_000, [capacity]: 2 }
   law(

@@ -1,33 +1,32 @@
 import { strict as assert } from 'node:assert'
 import type { Booking } from '@sluice/core/store'
-import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
+import { ANY_WAIT, expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
  * Declares the laws of cancelling a booking (true if the key is as if it had never been booked, false if its units were released
- * instead) and of confirming that a booking still stands at its instant. `place` makes a booking that lies ahead of now, `empty`
- * uses up what is left. `lawOfKey` declares a test on a new key with a random past of calls behind it; `lawOfTwins` declares one on two
+ * instead) and of confirming that a booking still stands at its instant. `lawOfKey` declares a test on a new key with a random past of calls behind it; `lawOfTwins` declares one on two
  * keys with the same past, which must also give the same answers in the end.
  */
 export function cancelling(subject: Subject): void {
-  restoresTheKeyWhenTheNewestBookingIsCancelled(subject)
-  releasesTheUnitsOfAnOlderBooking(subject)
-  ignoresCallsThatWroteNothing(subject)
-  confirmsABookingUntilTheKeyIsLost(subject)
+  cancellingTheNewestBookingRestoresTheKey(subject)
+  cancellingAnOlderBookingReleasesItsUnits(subject)
+  cancellingIgnoresCallsThatWroteNothing(subject)
+  aBookingStandsUntilTheKeyIsLost(subject)
 }
 
 /**
  * A law: cancelling bookings, the newest first, leaves a key as a second one with the same past that never made them (`twin`). Each
- * can be cancelled once. `empty` uses up what is left of a key, and `place` then books a unit for a later instant.
+ * can be cancelled once.
  */
-function restoresTheKeyWhenTheNewestBookingIsCancelled(subject: Subject): void {
+function cancellingTheNewestBookingRestoresTheKey(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
   lawOfTwins(
     'restores the key when the newest booking is cancelled',
     async (cancelled, twin, { session }) => {
-      for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
-      const first = await place(cancelled, subject.mostCost)
-      const second = await place(cancelled, subject.mostCost)
+      for (const caller of [cancelled, twin]) await useUp(caller, subject.mostCost)
+      const first = await bookBehindAll(cancelled, subject.mostCost)
+      const second = await bookBehindAll(cancelled, subject.mostCost)
       // Half-way to its instant a booking can still be cancelled without a trace, the newest first.
       session.now = Math.floor((session.now + first.at) / 2)
       assert.equal(await cancelled.cancel(second), true)
@@ -40,9 +39,9 @@ function restoresTheKeyWhenTheNewestBookingIsCancelled(subject: Subject): void {
 
 /**
  * A law: a booking after which something else was written (`write`) cannot be undone: to cancel it returns false and comes to the same
- * as to release its units, which a second key with the same past does (`twin`). `place` books a unit for a later instant.
+ * as to release its units, which a second key with the same past does (`twin`).
  */
-function releasesTheUnitsOfAnOlderBooking(subject: Subject): void {
+function cancellingAnOlderBookingReleasesItsUnits(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -54,8 +53,8 @@ function releasesTheUnitsOfAnOlderBooking(subject: Subject): void {
         const [tried, twin] = [session.caller(policies), session.caller(policies)]
         await replay(subject, steps, tried, twin)
         for (const caller of [tried, twin]) {
-          const booked = await place(caller, subject.mostCost)
-          if (write === 'book') await place(caller, subject.mostCost)
+          const booked = await bookBehindAll(caller, subject.mostCost)
+          if (write === 'book') await bookBehindAll(caller, subject.mostCost)
           else if (write === 'reset') await caller.reset()
           else await caller[write](1)
           // Another write came after the booking: to cancel it must come to the same as to release its units.
@@ -70,12 +69,12 @@ function releasesTheUnitsOfAnOlderBooking(subject: Subject): void {
 
 /**
  * A law: reads and denied calls, which write nothing, do not keep an earlier booking from being cancelled as if it had never been made
- * (`cancel` returns true). `place` uses the key up and books a unit for a later instant.
+ * (`cancel` returns true).
  */
-function ignoresCallsThatWroteNothing(subject: Subject): void {
+function cancellingIgnoresCallsThatWroteNothing(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('ignores calls that wrote nothing when a booking is cancelled', async (caller) => {
-    const booked = await place(caller, subject.mostCost)
+    const booked = await bookBehindAll(caller, subject.mostCost)
     await caller.peek(1)
     await caller.consume(0)
     await caller.consume(1)
@@ -86,9 +85,9 @@ function ignoresCallsThatWroteNothing(subject: Subject): void {
 
 /**
  * A law: a booking 'stands' at its instant (`at`) unless the key was reset, held or blocked meanwhile; TROUBLES lists these, each with
- * what `confirm` has to answer then. `place` books a unit for a later instant.
+ * what `confirm` has to answer then.
  */
-function confirmsABookingUntilTheKeyIsLost(subject: Subject): void {
+function aBookingStandsUntilTheKeyIsLost(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -99,7 +98,7 @@ function confirmsABookingUntilTheKeyIsLost(subject: Subject): void {
       for (const [trouble, found] of TROUBLES) {
         const caller = session.caller(policies)
         await replay(subject, steps, caller)
-        const booked = await place(caller, subject.mostCost)
+        const booked = await bookBehindAll(caller, subject.mostCost)
         assert.equal(await caller.confirm(booked), 'stands')
         session.now = booked.at
         if (trouble === 'reset') await caller.reset()
@@ -119,18 +118,17 @@ const TROUBLES = [
 ] as const
 
 /**
- * Uses up what remains, and books one unit more, which therefore lies ahead of now. 2 ** 50 microseconds, 35 years, are a wait
- * without a bound. Returns the booking.
+ * Uses up what remains of a key, and books one unit more, which therefore lies ahead of now. Returns the booking.
  */
-async function place(caller: Caller, mostCost: number): Promise<Booking> {
-  await empty(caller, mostCost)
-  const { booking: booked } = await caller.book(1, 2 ** 50)
+async function bookBehindAll(caller: Caller, mostCost: number): Promise<Booking> {
+  await useUp(caller, mostCost)
+  const { booking: booked } = await caller.book(1, ANY_WAIT)
   assert(booked)
   return booked
 }
 
 /** Charges all that is left of a key, in calls of at most `mostCost` units, the most that the store takes in one. */
-async function empty(caller: Caller, mostCost: number): Promise<void> {
+async function useUp(caller: Caller, mostCost: number): Promise<void> {
   for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
     await caller.charge(Math.min(left, mostCost))
   }

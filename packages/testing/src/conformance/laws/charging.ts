@@ -1,18 +1,17 @@
 import { strict as assert } from 'node:assert'
-import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
+import { ANY_WAIT, expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } from '../law.js'
 
 /**
  * Declares the laws of what a call takes from a key: its cost if it fits, and nothing if it is denied. `lawOfKey` declares a test on
  * a new key with a random past of calls behind it; `lawOfTwins` declares one on two keys with the same past, which must also give
  * the same answers in the end: so what is done to one of them alone must leave no trace. Of an answer, `reason` says why a call
  * was denied (undefined if it was allowed) and `at` is the earliest instant, in microseconds, at which its cost passes; Infinity
- * if it never does. `mostCost` is the largest cost that the store takes: laws skip larger ones. 2 ** 50 microseconds, 35 years,
- * stand for a wait without a bound.
+ * if it never does. `mostCost` is the largest cost that the store takes: laws skip larger ones.
  */
 export function charging(subject: Subject): void {
   const { lawOfKey, lawOfTwins } = lawsAfter(subject, afterCalls(subject))
-  changesNothingWhenItDenies(subject)
-  neverLetsACostAboveTheCapacityPass(subject)
+  aDeniedCallChangesNothing(subject)
+  aCostAboveTheCapacityNeverPasses(subject)
   lawOfTwins('only reads at a cost of 0', async (read, untouched, { session }) => {
     for (let i = 0; i < 3; i++) {
       const answer = await read.consume(0)
@@ -20,7 +19,7 @@ export function charging(subject: Subject): void {
       assert.equal(answer.remaining, (await untouched.peek(1)).remaining)
     }
   })
-  letsExactlyTheRemainingUnitsPass(subject)
+  exactlyTheRemainingUnitsPass(subject)
   lawOfKey('takes the cost from what remains', async (caller) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(Math.ceil(remaining / 2), subject.mostCost)
@@ -33,7 +32,7 @@ export function charging(subject: Subject): void {
  * A law: a denied call, whether it may wait or not, leaves a key as a second one with the same past that was only peeked at (`twin`),
  * and answers what the peek does. Costs above what the store takes (`mostCost`) are left out.
  */
-function changesNothingWhenItDenies(subject: Subject): void {
+function aDeniedCallChangesNothing(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))
   lawOfTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {
     const { remaining } = await denied.peek(1)
@@ -46,15 +45,16 @@ function changesNothingWhenItDenies(subject: Subject): void {
         [answer.at, answer.remaining, answer.resetAt],
         [peeked.at, peeked.remaining, peeked.resetAt],
       )
-      // A booking is refused too if its longest wait is a microsecond too short; 2 ** 52 stands in for Infinity.
-      const refused = await denied.book(cost, Math.max(0, Math.min(answer.at, 2 ** 52) - session.now - 1))
+      // A booking is refused too if its longest wait is a microsecond too short, or if its cost never passes.
+      const tooShort = answer.at === Infinity ? ANY_WAIT : Math.max(0, answer.at - session.now - 1)
+      const refused = await denied.book(cost, tooShort)
       assert(refused.reason && !refused.booking)
     }
   })
 }
 
 /** A law: a cost above the capacity is denied for ever, with the reason 'cost', and leaves the key as one that was not asked. */
-function neverLetsACostAboveTheCapacityPass(subject: Subject): void {
+function aCostAboveTheCapacityNeverPasses(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -70,7 +70,7 @@ function neverLetsACostAboveTheCapacityPass(subject: Subject): void {
         for (const answer of [
           await asked.consume(policy.capacity + 1),
           await asked.peek(policy.capacity + 1),
-          await asked.book(policy.capacity + 1, 2 ** 50),
+          await asked.book(policy.capacity + 1, ANY_WAIT),
         ]) {
           assert.deepEqual([answer.reason, answer.at, answer.booking], ['cost', Infinity, undefined])
         }
@@ -81,7 +81,7 @@ function neverLetsACostAboveTheCapacityPass(subject: Subject): void {
 }
 
 /** A law: one unit more than `remaining` is denied, and exactly `remaining` units pass. */
-function letsExactlyTheRemainingUnitsPass(subject: Subject): void {
+function exactlyTheRemainingUnitsPass(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('lets exactly the remaining units pass', async (caller) => {
     const { remaining } = await caller.peek(0)

@@ -14,15 +14,15 @@ import { starts, traffic } from '../traffic.js'
  * remains.
  */
 export function combining(subject: Subject): void {
-  answersWhatEachPolicyAnswersAlone(subject)
-  chargesNoneWhenOneRefuses(subject)
+  aListOfPoliciesAnswersAsEachAlone(subject)
+  noPolicyIsChargedWhenOneDenies(subject)
 }
 
 /**
  * A law: a key under two policies (`together`) answers what two keys, each under one of them (`alone`), answer combined: a call passes
  * at the later of their instants, and is denied if one of them denies it. The two get only the calls that pass on the first key.
  */
-function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
+function aListOfPoliciesAnswersAsEachAlone(subject: Subject): void {
   const scenario = callsUnderTwoPolicies(subject)
   law(
     subject,
@@ -67,7 +67,7 @@ function answersWhatEachPolicyAnswersAlone(subject: Subject): void {
  * A law: if one of the two policies of a key denies a call, the other is not charged either, whichever is declared first. After
  * denied calls, the key must answer as a second one (`twin`) that did not get these calls.
  */
-function chargesNoneWhenOneRefuses(subject: Subject): void {
+function noPolicyIsChargedWhenOneDenies(subject: Subject): void {
   const scenario = callsUnderTwoPolicies(subject)
   law(
     subject,
@@ -84,8 +84,8 @@ function chargesNoneWhenOneRefuses(subject: Subject): void {
         const most = Math.min(roomy.capacity, strict.capacity, mostCost)
         // The smaller capacity is used up, so one of the policies denies a unit more, or a cost of the larger capacity.
         for (const each of [caller, twin]) await each.consume(most)
-        for (let i = 0; i < 3; i++) {
-          const cost = i < 2 ? 1 : Math.min(Math.max(roomy.capacity, strict.capacity), mostCost)
+        const all = Math.min(Math.max(roomy.capacity, strict.capacity), mostCost)
+        for (const cost of [1, 1, all]) {
           if ((await caller.peek(cost)).reason) assert((await caller.consume(cost)).reason)
         }
         await expectEqualKeys(caller, twin)

@@ -8,21 +8,21 @@ import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } fro
  * return early.
  */
 export function correcting(subject: Subject): void {
-  givesBackWhatWasBooked(subject)
-  neverFallsBelowEmpty(subject)
-  changesNothingByARefundToANewKey(subject)
-  neverRefusesACharge(subject)
-  saysWithAChargeWhatCountsAfterIt(subject)
-  saturatesAtTwiceTheCapacity(subject)
-  owesAtMostTwiceTheCapacity(subject)
-  countsWhatPassesAfterALargeCharge(subject)
+  aRefundGivesBackWhatWasConsumed(subject)
+  refundsLeaveNoMoreThanTheCapacity(subject)
+  aRefundToANewKeyChangesNothing(subject)
+  aChargeIsNeverRefused(subject)
+  aChargeReportsWhatCountsAfterIt(subject)
+  chargesSaturateAtTwiceTheCapacity(subject)
+  aKeyOwesAtMostTwiceTheCapacity(subject)
+  callsAfterALargeChargeAreCounted(subject)
 }
 
 /**
  * A law: a refund of what was just consumed, also in two steps, restores what remained of the key before, and no more. The key has a
  * drawn past (`lawOfKey`).
  */
-function givesBackWhatWasBooked(subject: Subject): void {
+function aRefundGivesBackWhatWasConsumed(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('gives back what was booked, and no more', async (caller) => {
     const { remaining } = await caller.peek(1)
@@ -41,7 +41,7 @@ function givesBackWhatWasBooked(subject: Subject): void {
  * A law: refunds of more than was ever consumed leave a key as one that was never used (`fresh`), and not with more than its capacity. A
  * refund is bounded by the largest cost that the store takes, so several may be needed.
  */
-function neverFallsBelowEmpty(subject: Subject): void {
+function refundsLeaveNoMoreThanTheCapacity(subject: Subject): void {
   const { factory } = subject.shape
   law(subject, 'never falls below empty', afterCalls(subject), async (session, { options, steps }) => {
     const policy = factory(options)
@@ -49,9 +49,10 @@ function neverFallsBelowEmpty(subject: Subject): void {
     await replay(subject, steps, caller)
     // Refunds of some algorithms leave bookings ahead of now alone, so the last of them passes first.
     session.now = Math.max(session.now, (await caller.peek(1)).at, ...caller.bookings.map(({ at }) => at))
-    const most = Math.min(2 * policy.capacity, subject.mostCost)
     // Twice the capacity can count, and in a weighted window as much again has faded.
-    for (let used = 4 * policy.capacity; used > 0; used -= most) await caller.refund(most)
+    const mostConsumed = 4 * policy.capacity
+    const refund = Math.min(2 * policy.capacity, subject.mostCost)
+    for (let left = mostConsumed; left > 0; left -= refund) await caller.refund(refund)
     const { remaining, resetAt } = await caller.peek(1)
     assert.deepEqual([remaining, resetAt], [policy.capacity, session.now])
     await caller.consume(Math.min(policy.capacity, subject.mostCost))
@@ -61,7 +62,7 @@ function neverFallsBelowEmpty(subject: Subject): void {
 }
 
 /** A law: a refund to a key that has consumed nothing changes nothing: it answers later calls as a second key without the refund does. */
-function changesNothingByARefundToANewKey(subject: Subject): void {
+function aRefundToANewKeyChangesNothing(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -81,7 +82,7 @@ function changesNothingByARefundToANewKey(subject: Subject): void {
  * A law: a `charge`, as the real cost of a call that was larger than expected, takes units whether they fit or not. What remains of the
  * key is less by them, but never below 0.
  */
-function neverRefusesACharge(subject: Subject): void {
+function aChargeIsNeverRefused(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
     const { remaining } = await caller.peek(1)
@@ -98,7 +99,7 @@ function neverRefusesACharge(subject: Subject): void {
  * A law: a store that reports what counts after a charge (`counted`) reports the same as a peek: the instant, the units used,
  * those charged, and when all are free again.
  */
-function saysWithAChargeWhatCountsAfterIt(subject: Subject): void {
+function aChargeReportsWhatCountsAfterIt(subject: Subject): void {
   const { lawOfKey } = lawsAfter(subject, afterCalls(subject))
   lawOfKey('says with a charge what counts after it, if it says that', async (caller, { session }) => {
     const [keyspace, key] = [caller.keyspaces[0]!, caller.key]
@@ -117,7 +118,7 @@ function saysWithAChargeWhatCountsAfterIt(subject: Subject): void {
  * A law: charges, which take units whether they fit or not, add nothing beyond twice the capacity of a key, so that the wait after them
  * is bounded.
  */
-function saturatesAtTwiceTheCapacity(subject: Subject): void {
+function chargesSaturateAtTwiceTheCapacity(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -140,7 +141,7 @@ function saturatesAtTwiceTheCapacity(subject: Subject): void {
  * A law: after charges of many times the capacity, a refund of one capacity leaves exactly nothing, and one unit more leaves
  * one.
  */
-function owesAtMostTwiceTheCapacity(subject: Subject): void {
+function aKeyOwesAtMostTwiceTheCapacity(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -163,7 +164,7 @@ function owesAtMostTwiceTheCapacity(subject: Subject): void {
  * A law: after a charge of twice the capacity of a key, calls pass again only once enough of it has left the window or drained, and
  * these calls are counted as any other.
  */
-function countsWhatPassesAfterALargeCharge(subject: Subject): void {
+function callsAfterALargeChargeAreCounted(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,

@@ -32,8 +32,8 @@ export function deciding(subject: Subject): void {
     .map(([before, others, duration]) => ({ ...before, others, duration }))
 
   law(subject, 'decides as a memory store does, in every field', drawn, async (session, value) => {
-    const names = [factory(value.options), ...value.others.map(({ policy }) => policy)]
-    const policies = names.map((policy, i) => policy.with({ name: `${i}` }))
+    const drawnPolicies = [factory(value.options), ...value.others.map(({ policy }) => policy)]
+    const policies = drawnPolicies.map((policy, i) => policy.with({ name: `${i}` }))
     const mostCost = Math.min(subject.mostCost, ...value.others.map((other) => other.mostCost))
     const memory = await Session.open(() => memoryStore({ clock: () => session.now }), value.start)
     const stored = session.caller(policies)
@@ -52,7 +52,7 @@ export function deciding(subject: Subject): void {
       assert.deepEqual(actual, expected)
     }
     /** Compares every way to ask about this cost. */
-    const ask = async (cost: number, tier: readonly Policy[]) => {
+    const compareAll = async (cost: number, tier: readonly Policy[]) => {
       const options = { cost, policies: tier }
       const { key } = stored
       await compare(async (limiter) => [await limiter.peek(key, options)])
@@ -70,17 +70,16 @@ export function deciding(subject: Subject): void {
     const capacities = policies.map(({ capacity }) => capacity)
     const edges = [0, 1, stored.known.remaining + 1, ...capacities, ...capacities.map((units) => units + 1)]
     const costs = new Set(edges.filter((cost) => cost <= MOST_COST))
-    const suspended = policies.map((policy, i) =>
-      i === value.duration % policies.length ? policy.with({ limit: 0 }) : policy,
-    )
-    const askAll = async () => {
-      for (const cost of costs) await ask(cost, policies)
-      for (const cost of [0, 1]) await ask(cost, suspended)
+    const placeOfLimit0 = value.duration % policies.length
+    const withLimit0 = policies.map((policy, i) => (i === placeOfLimit0 ? policy.with({ limit: 0 }) : policy))
+    const compareAtEdges = async () => {
+      for (const cost of costs) await compareAll(cost, policies)
+      for (const cost of [0, 1]) await compareAll(cost, withLimit0)
     }
-    await askAll()
+    await compareAtEdges()
     for (const restriction of ['hold', 'block'] as const) {
       for (const caller of [stored, twin]) await caller[restriction](value.duration)
-      await askAll()
+      await compareAtEdges()
     }
     await memory.close()
   })

@@ -40,14 +40,14 @@ export function identity(trial: Trial, shapes: readonly Shape[]): void {
     const callers = places.map(({ name, policies: list, key }) => {
       return new Caller(session, [session.store.keyspace(name, list, () => {})], key)
     })
-    /** Does the same to all places, and checks what comes of it at each; `of` gets a place's capacity and its number. */
-    const each = async (
+    /** Does the same at all places, and asserts that each returns what `expectedOf` makes of its capacity and its number. */
+    const doAtEach = async (
       act: (caller: Caller, i: number) => unknown,
-      of: (capacity: number, i: number) => unknown,
+      expectedOf: (capacity: number, i: number) => unknown,
     ): Promise<void> => {
       const found = await Promise.all(callers.map(async (caller, i) => act(caller, i)))
       const expected = places.map(({ policies: list }, i) =>
-        of(Math.min(...list.map(({ capacity }) => capacity)), i),
+        expectedOf(Math.min(...list.map(({ capacity }) => capacity)), i),
       )
       for (const [i, { name, key }] of places.entries()) {
         const where = `the key ${JSON.stringify(key)} of '${name}', place ${i}, is taken for another`
@@ -55,26 +55,27 @@ export function identity(trial: Trial, shapes: readonly Shape[]): void {
       }
     }
     const blockOf = (i: number): number => 1_000_000 * (1 + i)
+    const isReset = (i: number): boolean => i % 2 === 1
     const look = async (caller: Caller): Promise<unknown> => {
       const { reason, at, remaining } = await caller.peek(0)
       return [reason, at, remaining]
     }
 
-    await each(
+    await doAtEach(
       async (caller) => (await caller.consume(1)).remaining,
       (capacity) => capacity - 1,
     )
-    await each(
+    await doAtEach(
       (caller, i) => caller.block(blockOf(i)),
       () => 0,
     )
-    await each(look, (_, i) => ['blocked', session.now + blockOf(i), 0])
-    await each(
-      (caller, i) => (i % 2 ? caller.reset() : 0),
+    await doAtEach(look, (_, i) => ['blocked', session.now + blockOf(i), 0])
+    await doAtEach(
+      (caller, i) => (isReset(i) ? caller.reset() : 0),
       () => 0,
     )
-    await each(look, (capacity, i) =>
-      i % 2 ? [undefined, session.now, capacity] : ['blocked', session.now + blockOf(i), 0],
+    await doAtEach(look, (capacity, i) =>
+      isReset(i) ? [undefined, session.now, capacity] : ['blocked', session.now + blockOf(i), 0],
     )
   })
 }
@@ -82,11 +83,14 @@ export function identity(trial: Trial, shapes: readonly Shape[]): void {
 /** All keys under one list, and one of them under other lists and other names, of which some may run into the key behind them. */
 function placesOf(name: string, [one, other]: readonly [Policy, Policy]): readonly Place[] {
   const shapesOf = (list: readonly Policy[]): string => JSON.stringify(list.map(({ shape }) => shape))
-  const lists = new Map([[one], [other], [one, other], [other, one]].map((list) => [shapesOf(list), list]))
-  lists.delete(shapesOf([one]))
+  // One list for each list of shapes: those of two policies may be equal.
+  const otherLists = new Map(
+    [[other], [one, other], [other, one]].map((policies) => [shapesOf(policies), policies]),
+  )
+  otherLists.delete(shapesOf([one]))
   return [
     ...KEYS.map((key) => ({ name, policies: [one], key })),
-    ...[...lists.values()].map((policies) => ({ name, policies, key: 'a' })),
+    ...[...otherLists.values()].map((policies) => ({ name, policies, key: 'a' })),
     ...['a', 'A', ' ', ':', '%3a', ','].map((end) => ({ name: name + end, policies: [one], key: 'a' })),
     ...['a', ':a', 'a:'].map((end) => ({ name: name + end, policies: [one], key: 'b' })),
   ]

@@ -8,22 +8,25 @@ import { HISTORY, starts, traffic } from '../traffic.js'
 
 /**
  * Declares the laws that limits may change from call to call, and that keys have nothing to do with each other. A key is called
- * under two lists of one policy, of the same shape and with other numbers (tiers); the last argument of a call is the index of
- * its list, 0 if left out. What was consumed belongs to the key and not to a list.
+ * under two lists of one policy, of the same shape and with other numbers (tiers). What was consumed belongs to the key and not to
+ * a list.
  */
 export function limits(subject: Subject): void {
-  measuresAgainstTheNumbersOfTheCall(subject)
-  forgetsNothingWhenALimitChanges(subject)
-  keepsWhatWasConsumedUnderASmallerLimit(subject)
-  keepsKeysApart(subject)
-  forgetsAKeyThatIsReset(subject)
+  useIsMeasuredAgainstTheLimitOfTheCall(subject)
+  aChangedLimitForgetsNothing(subject)
+  aSmallerLimitKeepsWhatWasConsumed(subject)
+  keysAreKeptApart(subject)
+  aResetForgetsTheKey(subject)
 }
+
+/** The two lists under which a key is called, by their index; a call that names none comes under the first. */
+const [FIRST_LIST, SECOND_LIST] = [0, 1]
 
 /**
  * A law: a key may be called under two lists of policies with other limits, such as those of two plans (tiers). What remains is the
  * capacity of the list that a call brings, less what was consumed under either list.
  */
-function measuresAgainstTheNumbersOfTheCall(subject: Subject): void {
+function useIsMeasuredAgainstTheLimitOfTheCall(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
   law(
@@ -36,9 +39,9 @@ function measuresAgainstTheNumbersOfTheCall(subject: Subject): void {
       const used = Math.min(Math.ceil(first!.capacity / 2), subject.mostCost)
       await caller.consume(used)
       // Asked under the first list, the second, and the first again: each subtracts the same units from its own capacity.
-      for (const [tier, policy] of [first!, second!, first!].entries()) {
-        const { remaining } = await caller.peek(1, tier % 2)
-        assert.equal(remaining, Math.max(0, policy.capacity - used))
+      for (const list of [FIRST_LIST, SECOND_LIST, FIRST_LIST]) {
+        const { remaining } = await caller.peek(1, list)
+        assert.equal(remaining, Math.max(0, [first!, second!][list]!.capacity - used))
       }
     },
   )
@@ -48,7 +51,7 @@ function measuresAgainstTheNumbersOfTheCall(subject: Subject): void {
  * A law: peeks and denied calls under another list of limits leave a key as a second one with the same past that is called under one list
  * alone.
  */
-function forgetsNothingWhenALimitChanges(subject: Subject): void {
+function aChangedLimitForgetsNothing(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
   law(
@@ -60,8 +63,8 @@ function forgetsNothingWhenALimitChanges(subject: Subject): void {
       const [changed, steady] = [session.caller([first!], [second!]), session.caller([first!])]
       await replay(subject, steps, changed, steady)
       for (const cost of [1, Math.min(second!.capacity, subject.mostCost)]) {
-        await changed.peek(cost, 1)
-        if ((await changed.peek(cost, 1)).reason) await changed.consume(cost, 1)
+        await changed.peek(cost, SECOND_LIST)
+        if ((await changed.peek(cost, SECOND_LIST)).reason) await changed.consume(cost, SECOND_LIST)
       }
       await expectEqualKeys(changed, steady)
     },
@@ -72,7 +75,7 @@ function forgetsNothingWhenALimitChanges(subject: Subject): void {
  * A law: a charge under a list with a smaller limit does not lower the count of what a larger limit has let through before on the same
  * key.
  */
-function keepsWhatWasConsumedUnderASmallerLimit(subject: Subject): void {
+function aSmallerLimitKeepsWhatWasConsumed(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
   law(
@@ -84,15 +87,15 @@ function keepsWhatWasConsumedUnderASmallerLimit(subject: Subject): void {
       const [small, large] = policies.sort((a, b) => a.capacity - b.capacity)
       const caller = session.caller([small!], [large!])
       if (large!.capacity > subject.mostCost) return
-      await caller.charge(large!.capacity, 1)
-      await caller.charge(1, 0)
-      assert.equal((await caller.peek(1, 1)).remaining, 0)
+      await caller.charge(large!.capacity, SECOND_LIST)
+      await caller.charge(1, FIRST_LIST)
+      assert.equal((await caller.peek(1, SECOND_LIST)).remaining, 0)
     },
   )
 }
 
 /** A law: a key (`quiet`) that shares a store with a much called one (`busy`) answers as it does alone in another store. */
-function keepsKeysApart(subject: Subject): void {
+function keysAreKeptApart(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
   law(subject, 'keeps keys apart', scenario, async (session, { tiers: [options], start, steps }) => {
@@ -113,7 +116,7 @@ function keepsKeysApart(subject: Subject): void {
 }
 
 /** A law: a key that was charged, blocked and held (paused), and is then reset, answers as one that was never used (`fresh`). */
-function forgetsAKeyThatIsReset(subject: Subject): void {
+function aResetForgetsTheKey(subject: Subject): void {
   const { shape } = subject
   const scenario = keyUnderTwoLists(shape)
   law(subject, 'forgets a key that is reset', scenario, async (session, { tiers: [options], steps }) => {
@@ -134,7 +137,7 @@ function forgetsAKeyThatIsReset(subject: Subject): void {
  */
 function keyUnderTwoLists(shape: Subject['shape']) {
   return fc.record({
-    tiers: tiers(shape, 2, true),
+    tiers: tiers(shape, 2, 'in all'),
     start: starts,
     steps: traffic({ kinds: HISTORY, most: 8 }),
   })

@@ -2,7 +2,7 @@ import type { Penalty } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Policy } from '@sluice/core'
-import { law, afterCalls, replay, type Past, type Subject } from '../law.js'
+import { ANY_WAIT, law, afterCalls, replay, type Past, type Subject } from '../law.js'
 import { options, penalties } from '../numbers.js'
 import { operationOf } from '../operation.js'
 import { ruleOf } from '../rule.js'
@@ -13,37 +13,39 @@ import { starts, traffic } from '../traffic.js'
 /**
  * Declares the laws of penalties. A penalty blocks a key from its refusal number `after` on, for `block` microseconds first and
  * `factor` times as long for each further refusal, up to `maxBlock`; it forgets them `forgetAfter` microseconds after the key is
- * full again and its block over. A refusal is a `consume` or `book` that is denied for want of room. Each key has two lists of
- * the same policy, which share its state: calls of tier 1 (the last argument) come with the penalty, calls of tier 0 without.
- * `fill` uses up the key, so that the next call is refused.
+ * full again and its block over. A refusal is a `consume` or `book` that is denied for want of room. A key that is used up
+ * refuses the next call.
  */
 export function penalizing(subject: Subject): void {
-  blocksForLongerWithEveryRefusal(subject)
-  forgetsTheCountAtABlockOfNoLength(subject)
-  countsNoOtherCall(subject)
-  countsAPlaceThatIsRefused(subject)
-  countsATryThatIsRefused(subject)
-  forgetsTheCountWhenItsTimeIsOver(subject)
-  forgetsTheCountWithTheKey(subject)
-  keepsTheCountWhileThePenaltyIsTurnedOff(subject)
-  countsCallsThatComeAtOnce(subject)
+  eachRefusalBlocksForLonger(subject)
+  aBlockOfNoLengthForgetsTheRefusals(subject)
+  onlyRefusalsCount(subject)
+  aRefusedBookingCounts(subject)
+  aRefusedTryCounts(subject)
+  refusalsAreForgottenInTime(subject)
+  aResetForgetsTheRefusals(subject)
+  refusalsOutlastCallsWithoutThePenalty(subject)
+  callsAtOnceAreCountedOneByOne(subject)
 }
+
+/** The two lists of one policy under which a key is called, and which share its state, by their index. */
+const [WITHOUT_PENALTY, WITH_PENALTY] = [0, 1]
 
 /**
  * A law: from refusal number `after` on each refusal blocks the key, `factor` times as long as the one before and at most
  * `maxBlock`.
  */
-function blocksForLongerWithEveryRefusal(subject: Subject): void {
+function eachRefusalBlocksForLonger(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'blocks for longer with every refusal that counts', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, value.penalty)
-    assert.deepEqual(caller.keyspaces[1]!.penalty, value.penalty)
+    assert.deepEqual(caller.keyspaces[WITH_PENALTY]!.penalty, value.penalty)
     const { after, block, factor, maxBlock } = value.penalty
     let lasts = block
     for (let refusals = 1; refusals < after + 4; refusals++) {
-      await fill(caller)
+      await useUp(caller)
       const before = await caller.peek(1)
-      const refused = await caller.consume(1, 1)
+      const refused = await caller.consume(1, WITH_PENALTY)
       // The cost passes once there is room for it and, from refusal number `after` on, once the block is over too.
       const until = refusals < after ? before.at : Math.max(before.at, session.now + lasts)
       assert.deepEqual([refused.reason, refused.at], ['limit', until])
@@ -54,7 +56,7 @@ function blocksForLongerWithEveryRefusal(subject: Subject): void {
       assert(refused.resetAt >= until)
       for (const instant of [session.now, session.now + lasts - 1]) {
         session.now = instant
-        const denied = await caller.consume(1, 1)
+        const denied = await caller.consume(1, WITH_PENALTY)
         assert.deepEqual([denied.reason, denied.at], ['blocked', until])
         assert.equal(denied.blockedUntil, blockedUntil)
       }
@@ -66,23 +68,22 @@ function blocksForLongerWithEveryRefusal(subject: Subject): void {
 }
 
 /**
- * A law: a block by a penalty with a duration of 0 forgets the count of refusals of a key, and leaves a hold (a pause). Calls of tier 1
- * come with the penalty, which blocks the key after some refusals; `fill` uses up the key, so that the next call is refused.
+ * A law: a block by a penalty with a duration of 0 forgets the count of refusals of a key, and leaves a hold (a pause).
  */
-function forgetsTheCountAtABlockOfNoLength(subject: Subject): void {
+function aBlockOfNoLengthForgetsTheRefusals(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count at a block of no length', drawn, async (session, value) => {
     const penalty = { ...value.penalty, after: 2 }
     for (const isForgiven of [false, true]) {
       const caller = await callerWithPast(subject, session, { ...value, steps: [] }, penalty)
-      await fill(caller)
-      await caller.consume(1, 1)
+      await useUp(caller)
+      await caller.consume(1, WITH_PENALTY)
       await caller.hold(1)
-      if (isForgiven) await caller.block(0, true)
+      if (isForgiven) await caller.blockByPenalty(0)
       assert.equal((await caller.peek(0)).reason, 'held')
       session.now += 1
-      await fill(caller)
-      await caller.consume(1, 1)
+      await useUp(caller)
+      await caller.consume(1, WITH_PENALTY)
       assert.equal((await caller.peek(0)).reason, isForgiven ? undefined : 'blocked')
     }
   })
@@ -90,62 +91,61 @@ function forgetsTheCountAtABlockOfNoLength(subject: Subject): void {
 
 /**
  * A law: with a penalty that blocks a key at the first refusal (a call that is denied for want of room), none of the calls that are no
- * refusals blocks the key. Calls of tier 1 come with the penalty.
+ * refusals blocks the key.
  */
-function countsNoOtherCall(subject: Subject): void {
+function onlyRefusalsCount(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'counts no other call', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
-    await fill(caller)
+    await useUp(caller)
     const { capacity } = caller.tiers[0]![0]!
-    const { at } = await caller.peek(1, 1)
+    const { at } = await caller.peek(1, WITH_PENALTY)
     // None of these counts: a read, two calls without the penalty, a cost that never fits, the second step of a call on several
     // keys, a call during a hold, one during a block.
-    await caller.consume(0, 1)
-    await caller.consume(1, 0)
-    await caller.book(1, 0, 0)
-    if (capacity < subject.mostCost) await caller.consume(capacity + 1, 1)
-    assert.equal((await caller.commit(1, 1)).reason, 'limit')
+    await caller.consume(0, WITH_PENALTY)
+    await caller.consume(1, WITHOUT_PENALTY)
+    await caller.book(1, 0, WITHOUT_PENALTY)
+    if (capacity < subject.mostCost) await caller.consume(capacity + 1, WITH_PENALTY)
+    assert.equal((await caller.commit(1, WITH_PENALTY)).reason, 'limit')
     await caller.hold(1)
-    await caller.consume(1, 1)
+    await caller.consume(1, WITH_PENALTY)
     session.now += 1
     assert.equal((await caller.peek(0)).reason, undefined) // the next block would replace that of a penalty
     await caller.block(1)
-    await caller.consume(1, 1)
+    await caller.consume(1, WITH_PENALTY)
     session.now += 1
-    const { reason } = await caller.peek(1, 1)
+    const { reason } = await caller.peek(1, WITH_PENALTY)
     assert.equal(reason, at > session.now ? 'limit' : undefined)
   })
 }
 
 /**
- * A law: a call that may wait (`book`), but not as long as it would have to, counts as a refusal, after some of which a penalty blocks the
- * key. Calls of tier 1 come with the penalty; `fill` uses up the key.
+ * A law: a call that may wait (`book`), but not as long as it would have to, counts as a refusal, after which this penalty blocks the
+ * key.
  */
-function countsAPlaceThatIsRefused(subject: Subject): void {
+function aRefusedBookingCounts(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'counts a place that is refused', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
-    await fill(caller)
+    await useUp(caller)
     const { at } = await caller.peek(1)
-    const refused = await caller.book(1, at - session.now - 1, 1)
+    const refused = await caller.book(1, at - session.now - 1, WITH_PENALTY)
     const until = Math.max(at, session.now + value.penalty.block)
     assert.deepEqual([refused.reason, refused.at, refused.booking], ['limit', until, undefined])
-    assert.equal((await caller.book(1, 2 ** 50, 1)).reason, 'blocked')
+    assert.equal((await caller.book(1, ANY_WAIT, WITH_PENALTY)).reason, 'blocked')
   })
 }
 
 /**
- * A law: a denied `try`, the first step of a call on several keys, counts as a refusal, after some of which a penalty blocks the key.
- * Calls of tier 1 come with the penalty; `fill` uses up the key.
+ * A law: a denied `try`, the first step of a call on several keys, counts as a refusal, after which this penalty blocks the key.
  */
-function countsATryThatIsRefused(subject: Subject): void {
+function aRefusedTryCounts(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'counts a try that is refused', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 1 })
-    await fill(caller)
+    await useUp(caller)
     const { at } = await caller.peek(1)
-    const tried = await caller.try(1, 1)
+    const tried = await caller.try(1, WITH_PENALTY)
     assert.deepEqual([tried.reason, tried.at], ['limit', Math.max(at, session.now + value.penalty.block)])
     assert.equal((await caller.peek(0)).reason, 'blocked')
   })
@@ -153,21 +153,20 @@ function countsATryThatIsRefused(subject: Subject): void {
 
 /**
  * A law: a penalty, which here blocks a key at the second refusal, forgets the first one `forgetAfter` microseconds after the key is
- * full again (`resetAt`), and not a microsecond before (`early`). Calls of tier 1, the second argument, come with the penalty; `fill`
- * uses up the key.
+ * full again (`resetAt`), and not a microsecond before (`early`).
  */
-function forgetsTheCountWhenItsTimeIsOver(subject: Subject): void {
+function refusalsAreForgottenInTime(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count when its time is over, and not before', drawn, async (session, value) => {
     const penalty = { ...value.penalty, after: 2 }
     // With `after` 2 a second refusal blocks, if it comes a microsecond before the first is forgotten, but not at that instant.
     for (const early of [1, 0]) {
       const caller = await callerWithPast(subject, session, { ...value, steps: [] }, penalty)
-      await fill(caller)
-      const { resetAt } = await caller.consume(1, 1)
+      await useUp(caller)
+      const { resetAt } = await caller.consume(1, WITH_PENALTY)
       session.now = resetAt + penalty.forgetAfter - early
-      await fill(caller)
-      await caller.consume(1, 1)
+      await useUp(caller)
+      await caller.consume(1, WITH_PENALTY)
       assert.equal((await caller.peek(0)).reason, early ? 'blocked' : undefined)
     }
   })
@@ -175,15 +174,15 @@ function forgetsTheCountWhenItsTimeIsOver(subject: Subject): void {
 
 /**
  * A law: a reset forgets the refusals of a key. So a penalty that blocks the key at the second one never does if there is a reset after
- * each. Calls of tier 1, the second argument, come with the penalty; `fill` uses up the key.
+ * each.
  */
-function forgetsTheCountWithTheKey(subject: Subject): void {
+function aResetForgetsTheRefusals(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'forgets the count with the key', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 2 })
     for (let round = 0; round < 3; round++) {
-      await fill(caller)
-      assert.equal((await caller.consume(1, 1)).reason, 'limit')
+      await useUp(caller)
+      assert.equal((await caller.consume(1, WITH_PENALTY)).reason, 'limit')
       assert.equal((await caller.peek(0)).reason, undefined)
       await caller.reset()
     }
@@ -191,28 +190,28 @@ function forgetsTheCountWithTheKey(subject: Subject): void {
 }
 
 /**
- * A law: a call that passes without the penalty (tier 0, the second argument) does not lower the count of refusals of a key: the penalty,
- * which calls of tier 1 have, still blocks it at the second one. `fill` uses up the key, so that the next call is refused.
+ * A law: a call that passes without the penalty does not lower the count of refusals of a key: the penalty still blocks it at the second
+ * one.
  */
-function keepsTheCountWhileThePenaltyIsTurnedOff(subject: Subject): void {
+function refusalsOutlastCallsWithoutThePenalty(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'keeps the count while the penalty is turned off', drawn, async (session, value) => {
     const caller = await callerWithPast(subject, session, value, { ...value.penalty, after: 2 })
-    await fill(caller)
-    const { resetAt } = await caller.consume(1, 1)
+    await useUp(caller)
+    const { resetAt } = await caller.consume(1, WITH_PENALTY)
     session.now = resetAt
-    assert.equal((await caller.consume(1, 0)).reason, undefined)
-    await fill(caller)
-    await caller.consume(1, 1)
+    assert.equal((await caller.consume(1, WITHOUT_PENALTY)).reason, undefined)
+    await useUp(caller)
+    await caller.consume(1, WITH_PENALTY)
     assert.equal((await caller.peek(0)).reason, 'blocked')
   })
 }
 
 /**
  * A law: of calls of one unit that come at once, exactly as many pass as units are `left`. Then `after` calls are refused, at the last of
- * which the penalty blocks the key, and the others find it blocked. Calls of tier 1, the second argument, come with the penalty.
+ * which the penalty blocks the key, and the others find it blocked.
  */
-function countsCallsThatComeAtOnce(subject: Subject): void {
+function callsAtOnceAreCountedOneByOne(subject: Subject): void {
   const drawn = callsAndPenalty(subject)
   law(subject, 'counts calls that come at once one by one', drawn, async (session, value) => {
     const { after } = value.penalty
@@ -223,7 +222,7 @@ function countsCallsThatComeAtOnce(subject: Subject): void {
     if (remaining > few) await caller.charge(remaining - few)
     const { remaining: left, at } = await caller.peek(1)
     if (at > session.now) return
-    const calls = Array.from({ length: left + after + 5 }, () => caller.consume(1, 1))
+    const calls = Array.from({ length: left + after + 5 }, () => caller.consume(1, WITH_PENALTY))
     const reasons = (await Promise.all(calls)).map(({ reason }) => reason)
     const count = (wanted: unknown) => reasons.filter((reason) => reason === wanted).length
     assert.deepEqual([count(undefined), count('limit'), count('blocked')], [left, after, 5])
@@ -237,17 +236,16 @@ function countsCallsThatComeAtOnce(subject: Subject): void {
  * blocks.
  */
 export function beginningAnew(subject: Subject): void {
-  endsABlockWithAFullAllowance(subject)
-  losesWhatWasChargedBeforeABlock(subject)
-  admitsAtMostThePromise(subject)
+  aBlockEndsWithAFullAllowance(subject)
+  aBlockLosesEarlierCharges(subject)
+  thePromiseHoldsBetweenBlocks(subject)
 }
 
 /**
  * A law about a penalty whose blocks clear a key: when a block ends, the key has its whole allowance, and the next refusal still blocks
- * it for longer, by `factor` up to `maxBlock`. `lasts` is the length of the next block, in microseconds. Calls of tier 1, the second
- * argument, come with the penalty; `fill` uses up the key.
+ * it for longer, by `factor` up to `maxBlock`. `lasts` is the length of the next block, in microseconds.
  */
-function endsABlockWithAFullAllowance(subject: Subject): void {
+function aBlockEndsWithAFullAllowance(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = callsAndPenalty(subject, freshPenalties)
   law(subject, 'ends a block with a full allowance, and keeps the count', drawn, async (session, value) => {
@@ -257,14 +255,14 @@ function endsABlockWithAFullAllowance(subject: Subject): void {
     await replay(subject, value.steps, caller)
     let lasts = block
     for (let refusals = 1; refusals < after + 3; refusals++) {
-      await fill(caller)
-      const refused = await caller.consume(1, 1)
+      await useUp(caller)
+      const refused = await caller.consume(1, WITH_PENALTY)
       assert.equal(refused.reason, 'limit')
       if (refusals < after) continue
       const until = session.now + lasts
       assert.deepEqual([refused.at, refused.remaining, refused.resetAt], [until, 0, until])
       session.now = until - 1
-      const blocked = await caller.consume(1, 1)
+      const blocked = await caller.consume(1, WITH_PENALTY)
       assert.deepEqual([blocked.reason, blocked.at], ['blocked', until])
       session.now = until
       const { remaining, resetAt } = await caller.peek(0)
@@ -276,9 +274,9 @@ function endsABlockWithAFullAllowance(subject: Subject): void {
 
 /**
  * A law: a block by a penalty that clears the key, here after the first refusal, also loses its charges and bookings: they can be neither
- * released, confirmed nor cancelled after it. `fill` uses up the key, so that a call is booked for later, and the next is refused.
+ * released, confirmed nor cancelled after it.
  */
-function losesWhatWasChargedBeforeABlock(subject: Subject): void {
+function aBlockLosesEarlierCharges(subject: Subject): void {
   const { factory } = subject.shape
   const drawn = callsAndPenalty(subject, freshPenalties)
   law(subject, 'loses what was booked or charged before a block', drawn, async (session, value) => {
@@ -286,8 +284,8 @@ function losesWhatWasChargedBeforeABlock(subject: Subject): void {
     await caller.consume(1)
     const [charge] = caller.charges
     session.now += 1
-    await fill(caller)
-    const booked = await caller.book(1, 2 ** 50)
+    await useUp(caller)
+    const booked = await caller.book(1, ANY_WAIT)
     const refused = await caller.consume(1)
     assert.equal(refused.reason, 'limit')
     session.now = refused.at
@@ -305,7 +303,7 @@ function losesWhatWasChargedBeforeABlock(subject: Subject): void {
  * more than each policy promises, for drawn calls (`steps`) on a key under one policy or two. A Trace notes what was admitted, and its
  * `check` throws if a span holds more. `isAlone` leaves the second policy (`other`) out.
  */
-function admitsAtMostThePromise(subject: Subject): void {
+function thePromiseHoldsBetweenBlocks(subject: Subject): void {
   const { factory, model } = subject.shape
   const scenario = fc.constantFrom(...subject.shapes).chain((other) =>
     fc.record({
@@ -360,7 +358,7 @@ function admitsAtMostThePromise(subject: Subject): void {
  * units if that is less, is made whether it fits or not and may take the key beyond its capacity; further ones take what still
  * remains.
  */
-async function fill(caller: Caller): Promise<void> {
+async function useUp(caller: Caller): Promise<void> {
   await caller.charge(Math.min(caller.tiers[0]![0]!.capacity, 1000))
   for (
     let { at, remaining } = await caller.peek(1);
@@ -371,8 +369,8 @@ async function fill(caller: Caller): Promise<void> {
 }
 
 /**
- * Makes a caller of a new key and carries out the drawn past on it. These calls come under tier 0, which has no penalty, so that
- * none of their refusals counts towards the first block.
+ * Makes a caller of a new key and carries out the drawn past on it. These calls come without the penalty, so that none of their
+ * refusals counts towards the first block.
  */
 async function callerWithPast(
   subject: Subject,

@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000
  * Declares the laws of permits, by which a semaphore bounds how many run at once. A ticket is one call of a semaphore, by a
  * number: it holds a permit ('held'), waits for one ('waiting'), or is 'unknown'. `take` gets a permit now or not at all, `wait`
  * gets one or enters the queue, `poll` keeps the semaphore's tickets in the queue, `renew` keeps a permit for another lease, and
- * `release` ends a ticket; each returns its state. Laws of `lawOfShared` are for stores outside this process, where a holder may
+ * `release` ends a ticket; each returns its state. Laws of `lawOfRemotePermits` are for stores outside this process, where a holder may
  * die: a permit is free when its lease is over, tickets of a semaphore that was silent for a second are passed over, and a permit
  * granted to a silent ticket is free after two seconds.
  */
@@ -22,34 +22,34 @@ export function permits(trial: Trial): void {
   const often = { ...trial, runs: 10 * trial.runs }
   const inLine = 'are granted in line, each under the limit of its own semaphore'
   lawOfPermits(often, inLine, { steps: permitSteps }, (session, { steps }) => expectInLine(session, steps))
-  areNotPassedOnAboveALimit(trial)
+  permitsAreNotPassedOnAboveALimit(trial)
   lawOfPermits(trial, 'are kept apart by name and key', {}, async (session) => {
     const [name, other, key] = [session.freshKey(), session.freshKey(), session.freshKey()]
-    const semaphores = [new Asking(session, name, key), new Asking(session, other, key)]
-    semaphores.push(new Asking(session, name, session.freshKey()))
+    const semaphores = [new SemaphoreOfKey(session, name, key), new SemaphoreOfKey(session, other, key)]
+    semaphores.push(new SemaphoreOfKey(session, name, session.freshKey()))
     for (const semaphore of semaphores) assert.equal(await semaphore.take(1), 'held')
     for (const semaphore of semaphores) assert.equal(await semaphore.take(2), 'unknown')
   })
-  stayWithTheirTicketsInThisProcess(trial)
-  areFreeWhenTheirLeaseIsOver(trial)
-  areRenewedBeforeAnyIsGranted(trial)
-  passOverTicketsOfASilentSemaphore(trial)
-  areFreeTwoSecondsAfterASilentTicketGotThem(trial)
-  waitForAllTicketsOfASemaphoreThatPolls(trial)
+  permitsStayWithTheirTicketsInThisProcess(trial)
+  permitsAreFreeWhenTheirLeaseIsOver(trial)
+  anEndedLeaseMayBeRenewedUntilAnotherPolls(trial)
+  ticketsOfASilentSemaphoreArePassedOver(trial)
+  aPermitOfASilentTicketIsFreeAfterTwoSeconds(trial)
+  aPollKeepsAllTicketsOfItsSemaphore(trial)
 }
 
 /**
  * A law: two semaphores share the permits of a key, `wide` with a larger limit than `narrow`. A ticket (a call, by number) that waits under
  * the narrow limit gets no permit while as many are held as that, and holds up all tickets behind it.
  */
-function areNotPassedOnAboveALimit(trial: Trial): void {
+function permitsAreNotPassedOnAboveALimit(trial: Trial): void {
   const limits = { narrow: fc.integer({ min: 1, max: 5 }), wider: fc.integer({ min: 1, max: 5 }) }
   lawOfPermits(
     trial,
     'are not passed on to a semaphore above its own limit',
     limits,
     async (session, drawn) => {
-      const [wide, narrow] = crowd(session, 2) as [Asking, Asking]
+      const [wide, narrow] = semaphoresOfOneKey(session, 2) as [SemaphoreOfKey, SemaphoreOfKey]
       const limit = drawn.narrow + drawn.wider
       for (let ticket = 1; ticket <= limit; ticket++)
         assert.deepEqual(await wide.ask('take', [ticket], limit), ['held'])
@@ -72,14 +72,14 @@ function areNotPassedOnAboveALimit(trial: Trial): void {
  * A law: in a store of this process a permit is not lost by time, however long its lease. When it is released, it goes to the next
  * waiting ticket (a call, by number), and its semaphore is told (`listen`).
  */
-function stayWithTheirTicketsInThisProcess(trial: Trial): void {
+function permitsStayWithTheirTicketsInThisProcess(trial: Trial): void {
   lawOfPermits(
     trial,
     'stay with their tickets in this process until they are released',
     {},
     async (session) => {
       if (!session.store.local) return
-      const [holder, next] = crowd(session, 2) as [Asking, Asking]
+      const [holder, next] = semaphoresOfOneKey(session, 2) as [SemaphoreOfKey, SemaphoreOfKey]
       const granted: number[] = []
       next.permits.listen((ticket) => granted.push(ticket))
       assert.deepEqual([await holder.take(1), await next.wait(1)], ['held', 'waiting'])
@@ -95,37 +95,44 @@ function stayWithTheirTicketsInThisProcess(trial: Trial): void {
  * A law: a permit of a store elsewhere ends with the lease of its own semaphore, to the microsecond, unless it is renewed: another
  * semaphore of the key can take it then. Leases are drawn, in milliseconds.
  */
-function areFreeWhenTheirLeaseIsOver(trial: Trial): void {
+function permitsAreFreeWhenTheirLeaseIsOver(trial: Trial): void {
   const leases = { lease: fc.integer({ min: 1000, max: HOUR_MS }), isRenewed: fc.boolean() }
-  lawOfShared(trial, 'are free exactly when their own lease is over', leases, async (session, drawn) => {
-    const key = session.freshKey()
-    // The other semaphore has a longer lease, which must not count for the permit of the first.
-    const [holder, other] = [drawn.lease, HOUR_MS].map((lease) => new Asking(session, key, key, lease))
-    assert.equal(await holder!.take(1), 'held')
-    if (drawn.isRenewed) {
+  lawOfRemotePermits(
+    trial,
+    'are free exactly when their own lease is over',
+    leases,
+    async (session, drawn) => {
+      const key = session.freshKey()
+      // The other semaphore has a longer lease, which must not count for the permit of the first.
+      const [holder, other] = [drawn.lease, HOUR_MS].map(
+        (lease) => new SemaphoreOfKey(session, key, key, lease),
+      )
+      assert.equal(await holder!.take(1), 'held')
+      if (drawn.isRenewed) {
+        session.now += drawn.lease * 1000 - 1
+        assert.equal(await holder!.renew(1), 'held')
+      }
       session.now += drawn.lease * 1000 - 1
-      assert.equal(await holder!.renew(1), 'held')
-    }
-    session.now += drawn.lease * 1000 - 1
-    assert.equal(await other!.take(1), 'unknown')
-    session.now += 1
-    assert.equal(await other!.take(2), 'held')
-    assert.deepEqual([await holder!.renew(1), await holder!.poll(1)], ['unknown', 'unknown'])
-  })
+      assert.equal(await other!.take(1), 'unknown')
+      session.now += 1
+      assert.equal(await other!.take(2), 'held')
+      assert.deepEqual([await holder!.renew(1), await holder!.poll(1)], ['unknown', 'unknown'])
+    },
+  )
 }
 
 /**
  * A law: a permit whose lease is over goes to its holder if he renews it before the waiting ticket polls, and otherwise to that
  * ticket.
  */
-function areRenewedBeforeAnyIsGranted(trial: Trial): void {
-  lawOfShared(
+function anEndedLeaseMayBeRenewedUntilAnotherPolls(trial: Trial): void {
+  lawOfRemotePermits(
     trial,
     'are renewed before any is granted',
     { comesFirst: fc.boolean() },
     async (session, drawn) => {
       const key = session.freshKey()
-      const [holder, next] = [1000, HOUR_MS].map((lease) => new Asking(session, key, key, lease))
+      const [holder, next] = [1000, HOUR_MS].map((lease) => new SemaphoreOfKey(session, key, key, lease))
       assert.deepEqual([await holder!.take(1), await next!.wait(1)], ['held', 'waiting'])
       session.now += SECOND - 1
       assert.equal(await next!.poll(1), 'waiting')
@@ -143,18 +150,22 @@ function areRenewedBeforeAnyIsGranted(trial: Trial): void {
  * A law: a waiting ticket (a call, by number) whose semaphore has not polled for a second loses its place in the queue, and not a
  * microsecond before. Its process may have died. `passed` is a drawn part of that second, in microseconds.
  */
-function passOverTicketsOfASilentSemaphore(trial: Trial): void {
+function ticketsOfASilentSemaphoreArePassedOver(trial: Trial): void {
   const silence = {
     passed: fc.integer({ min: 1, max: SECOND - 1 }),
     isDead: fc.boolean(),
     waits: fc.boolean(),
   }
-  lawOfShared(
+  lawOfRemotePermits(
     trial,
     'pass over tickets whose semaphore was silent for a second',
     silence,
     async (session, drawn) => {
-      const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
+      const [holder, silent, next] = semaphoresOfOneKey(session, 3) as [
+        SemaphoreOfKey,
+        SemaphoreOfKey,
+        SemaphoreOfKey,
+      ]
       assert.deepEqual([await holder.take(1), await silent.wait(1)], ['held', 'waiting'])
       // A microsecond less than a second of silence does not yet count.
       const until = session.now + SECOND - (drawn.isDead ? 0 : 1)
@@ -171,32 +182,43 @@ function passOverTicketsOfASilentSemaphore(trial: Trial): void {
 
 /**
  * A law: a permit that was granted to a waiting ticket whose semaphore never notices (`silent`) is free again after two seconds, for the
- * next ticket. `crowd` makes semaphores of one name that ask for permits of one key.
+ * next ticket.
  */
-function areFreeTwoSecondsAfterASilentTicketGotThem(trial: Trial): void {
-  lawOfShared(trial, 'are free again two seconds after a silent ticket got one', {}, async (session) => {
-    const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
-    await holder.take(1)
-    assert.deepEqual([await silent.wait(1), await next.wait(1)], ['waiting', 'waiting'])
-    await holder.release(1)
-    // The silent ticket gets the permit at once, so it is free two seconds after the release, that is after the loop and one
-    // microsecond.
-    for (const passed of [SECOND - 1, SECOND - 1, 1]) {
-      session.now += passed
-      assert.equal(await next.poll(1), 'waiting')
-    }
-    session.now += 1
-    assert.deepEqual([await next.poll(1), await silent.poll(1)], ['held', 'unknown'])
-  })
+function aPermitOfASilentTicketIsFreeAfterTwoSeconds(trial: Trial): void {
+  lawOfRemotePermits(
+    trial,
+    'are free again two seconds after a silent ticket got one',
+    {},
+    async (session) => {
+      const [holder, silent, next] = semaphoresOfOneKey(session, 3) as [
+        SemaphoreOfKey,
+        SemaphoreOfKey,
+        SemaphoreOfKey,
+      ]
+      await holder.take(1)
+      assert.deepEqual([await silent.wait(1), await next.wait(1)], ['waiting', 'waiting'])
+      await holder.release(1)
+      // The silent ticket gets the permit at once, so it is free two seconds after the release, that is after the loop and one
+      // microsecond.
+      for (const passed of [SECOND - 1, SECOND - 1, 1]) {
+        session.now += passed
+        assert.equal(await next.poll(1), 'waiting')
+      }
+      session.now += 1
+      assert.deepEqual([await next.poll(1), await silent.poll(1)], ['held', 'unknown'])
+    },
+  )
 }
 
 /**
- * A law: a semaphore that polls for one of its waiting tickets (calls, by number) keeps the places of all of them in the queue. `crowd`
- * makes semaphores of one name that ask for permits of one key.
- */
-function waitForAllTicketsOfASemaphoreThatPolls(trial: Trial): void {
-  lawOfShared(trial, 'wait for all tickets of a semaphore while it polls one', {}, async (session) => {
-    const [holder, first, last] = crowd(session, 3) as [Asking, Asking, Asking]
+ * A law: a semaphore that polls for one of its waiting tickets (calls, by number) keeps the places of all of them in the queue.  */
+function aPollKeepsAllTicketsOfItsSemaphore(trial: Trial): void {
+  lawOfRemotePermits(trial, 'wait for all tickets of a semaphore while it polls one', {}, async (session) => {
+    const [holder, first, last] = semaphoresOfOneKey(session, 3) as [
+      SemaphoreOfKey,
+      SemaphoreOfKey,
+      SemaphoreOfKey,
+    ]
     await holder.take(1)
     for (const ticket of [1, 2, 3]) assert.equal(await first.wait(ticket), 'waiting')
     assert.equal(await last.wait(1), 'waiting')
@@ -214,7 +236,7 @@ function waitForAllTicketsOfASemaphoreThatPolls(trial: Trial): void {
 }
 
 /** A semaphore of limit 1, if no other is said, and its tickets of one key. */
-class Asking {
+class SemaphoreOfKey {
   readonly permits: Permits
 
   /**
@@ -230,11 +252,11 @@ class Asking {
     this.permits = permitsOf(session.store, name, leaseMs)
   }
 
-  readonly take = (ticket: number): Promise<TicketState> => this.#one('take', ticket)
-  readonly wait = (ticket: number): Promise<TicketState> => this.#one('wait', ticket)
-  readonly poll = (ticket: number): Promise<TicketState> => this.#one('poll', ticket)
-  readonly renew = (ticket: number): Promise<TicketState> => this.#one('renew', ticket)
-  readonly release = (ticket: number): Promise<TicketState> => this.#one('release', ticket)
+  readonly take = (ticket: number): Promise<TicketState> => this.#askOne('take', ticket)
+  readonly wait = (ticket: number): Promise<TicketState> => this.#askOne('wait', ticket)
+  readonly poll = (ticket: number): Promise<TicketState> => this.#askOne('poll', ticket)
+  readonly renew = (ticket: number): Promise<TicketState> => this.#askOne('renew', ticket)
+  readonly release = (ticket: number): Promise<TicketState> => this.#askOne('release', ticket)
 
   /** Takes one step for several tickets under a limit. Returns their states after it, in the same order. */
   async ask(step: PermitStep, tickets: readonly number[], limit: number): Promise<readonly TicketState[]> {
@@ -242,15 +264,15 @@ class Asking {
   }
 
   /** Takes one step for one ticket under a limit of 1. Returns its state after it. */
-  async #one(step: PermitStep, ticket: number): Promise<TicketState> {
+  async #askOne(step: PermitStep, ticket: number): Promise<TicketState> {
     return (await this.ask(step, [ticket], 1))[0]!
   }
 }
 
 /** Makes `size` semaphores of one name for one new key, as so many processes have them: they share its permits. */
-function crowd(session: Session, size: number): readonly Asking[] {
+function semaphoresOfOneKey(session: Session, size: number): readonly SemaphoreOfKey[] {
   const key = session.freshKey()
-  return Array.from({ length: size }, () => new Asking(session, key, key))
+  return Array.from({ length: size }, () => new SemaphoreOfKey(session, key, key))
 }
 
 type Drawing<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
@@ -280,7 +302,7 @@ function lawOfPermits<T extends object>(
  * place when its semaphore has been silent for a second. In a store of this process nothing outlives the process, and the law
  * is not checked.
  */
-function lawOfShared<T extends object>(
+function lawOfRemotePermits<T extends object>(
   ...[trial, name, drawing, check]: Parameters<typeof lawOfPermits<T>>
 ): void {
   lawOfPermits(trial, name, drawing, async (session, drawn) => {

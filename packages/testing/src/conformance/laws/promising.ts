@@ -12,9 +12,9 @@ import { starts, traffic } from '../traffic.js'
  * and its `scale` is no further from the reach than a window.
  */
 export function promising(subject: Subject): void {
-  saysTheMostThatPassesInAnySpan(subject)
-  deniesNothingToAKeyThatAsksForItsCapacity(subject)
-  namesAScaleThatIsAtMostAWindow(subject)
+  theStatedMostIsTheBoundOfTheModel(subject)
+  aKeyIsNotDeniedItsCapacityInEachReach(subject)
+  theScaleIsAtMostAWindowBelowTheReach(subject)
 }
 
 /**
@@ -22,7 +22,7 @@ export function promising(subject: Subject): void {
  * model, the contract written out naively, lets pass in the worst span of that length. Spans are tried that begin just before the
  * end of a window or bucket. The length is drawn, in windows and a part of one, and `off` microseconds beside that.
  */
-function saysTheMostThatPassesInAnySpan(subject: Subject): void {
+function theStatedMostIsTheBoundOfTheModel(subject: Subject): void {
   const { factory, model } = subject.shape
   law(
     subject,
@@ -41,9 +41,11 @@ function saysTheMostThatPassesInAnySpan(subject: Subject): void {
       const most = policy.algorithm.bounds.most(policy, span)
       // The span holds the instants from `from` on; a window or bucket that ends with the first of them is the worst place.
       const { window, buckets, algorithm } = policy
-      const edges = [window, window / buckets, algorithm.bounds.scale(policy)].filter(Number.isInteger)
-      const places = edges.map((edge) => session.now - (session.now % edge) + edge - 1)
-      const bounds = [session.now, ...places].map((from) =>
+      const windowLengths = [window, window / buckets, algorithm.bounds.scale(policy)].filter(
+        Number.isInteger,
+      )
+      const lastInstants = windowLengths.map((length) => session.now - (session.now % length) + length - 1)
+      const bounds = [session.now, ...lastInstants].map((from) =>
         Number(model.bound(rule, BigInt(from), BigInt(from + span - 1))),
       )
       const worst = Math.max(...bounds)
@@ -54,19 +56,18 @@ function saysTheMostThatPassesInAnySpan(subject: Subject): void {
       }
       // Products beyond 2^53 are rounded.
       const isExact = policy.limit * span <= 2 ** 53
-      assert(
-        Math.abs(most - worst) <= (isExact ? 0 : Math.max(1, worst * 2 ** -50)),
-        `most is ${most}, where the model's bound is ${worst}`,
-      )
+      const tolerance = isExact ? 0 : Math.max(1, worst * 2 ** -50)
+      assert(Math.abs(most - worst) <= tolerance, `most is ${most}, where the model's bound is ${worst}`)
     },
   )
 }
 
 /**
- * A law: a key that asks for no more than its capacity within each `reach`, a time in microseconds that the algorithm names, is never
- * denied. Each drawn step moves the clock; `asked` are the units of the calls that lie within the last reach.
+ * A law: a key that asks for no more than its capacity within each `reach` is never denied. A reach is the time, in microseconds,
+ * within which a key that is used up is full again. Each drawn step moves the clock; a call asks for a few units, or for all that
+ * the calls within the last reach have left of the capacity.
  */
-function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
+function aKeyIsNotDeniedItsCapacityInEachReach(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -85,11 +86,9 @@ function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
         const { now } = operationOf(step, session.now, [policy], caller.known, subject.mostCost)
         session.now = now
         const asked = calls.reduce((sum, { at, cost }) => (at > now - reach ? sum + cost : sum), 0)
-        const cost = Math.min(
-          policy.capacity - asked,
-          subject.mostCost,
-          step.parts % 2 ? Infinity : step.parts,
-        )
+        const left = policy.capacity - asked
+        const isForAll = step.parts % 2 === 1 // half of the calls: this law has no other use of the drawn number
+        const cost = Math.min(isForAll ? left : Math.min(step.parts, left), subject.mostCost)
         if (cost === 0) continue
         assert.equal((await caller.consume(cost)).reason, undefined)
         calls.push({ at: now, cost })
@@ -103,7 +102,7 @@ function deniesNothingToAKeyThatAsksForItsCapacity(subject: Subject): void {
  * and `reach`, within which a key that is used up is full again. They differ by at most a window and a tick, the unit in which the
  * algorithm counts time.
  */
-function namesAScaleThatIsAtMostAWindow(subject: Subject): void {
+function theScaleIsAtMostAWindowBelowTheReach(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,

@@ -2,7 +2,7 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { DatedCharge } from '@sluice/core/store'
 import { operationOf } from '../operation.js'
-import { expectEqualKeys, law, afterCalls, replay, type Subject } from '../law.js'
+import { ANY_WAIT, expectEqualKeys, law, afterCalls, replay, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
 import { type Options, type Rule, ruleOf, ticksOf } from '../rule.js'
 import type { Caller } from '../session.js'
@@ -23,12 +23,12 @@ const MIXED = { consume: 8, book: 4, release: 6, cancel: 2 }
  * store does not report those that come later.
  */
 export function releasing(subject: Subject): void {
-  keepsItsPromiseForWhatWasKept(subject)
-  givesAChargeBackWholeAtItsInstant(subject)
-  givesNothingBackOnceTheKeyIsFullAgain(subject)
-  decidesAFullKeyAsOneNeverUsed(subject)
-  leavesChargesMadeAfterTheStateWasLost(subject)
-  neverMovesABookingForward(subject)
+  thePromiseHoldsNetOfReleases(subject)
+  aChargeComesBackWholeAtItsInstant(subject)
+  aFullKeyGetsNothingBack(subject)
+  aFullKeyIsAsOneNeverUsed(subject)
+  aReleaseTakesNothingFromChargesAfterAReset(subject)
+  releasesNeverMoveABookingForward(subject)
 }
 
 /**
@@ -37,7 +37,7 @@ export function releasing(subject: Subject): void {
  * admitted and given back, and its `check` throws if a span holds more. `isLate` marks algorithms in which a release may free some of
  * its units only later, so that all units are noted that were asked for.
  */
-function keepsItsPromiseForWhatWasKept(subject: Subject): void {
+function thePromiseHoldsNetOfReleases(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
   const kept = fc.record({
@@ -99,7 +99,7 @@ function keepsItsPromiseForWhatWasKept(subject: Subject): void {
  * A law: a charge that is released at the instant at which it was made comes back whole, and no more: the key (`caller`) then has at
  * most as much left as a second key with the same past that was not charged (`untouched`).
  */
-function givesAChargeBackWholeAtItsInstant(subject: Subject): void {
+function aChargeComesBackWholeAtItsInstant(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
   law(
@@ -130,7 +130,7 @@ function givesAChargeBackWholeAtItsInstant(subject: Subject): void {
  * A law: once a key is full again (`resetAt`), the release of any earlier charge gives nothing back, and leaves the key as a second
  * one with the same past (`twin`).
  */
-function givesNothingBackOnceTheKeyIsFullAgain(subject: Subject): void {
+function aFullKeyGetsNothingBack(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -152,7 +152,7 @@ function givesNothingBackOnceTheKeyIsFullAgain(subject: Subject): void {
  * A law: a key that is full again (`used`) answers drawn calls as one that was never used (`fresh`), whatever calls, refunds and limits
  * (two tiers) it has seen before, and its old charges give nothing back.
  */
-function decidesAFullKeyAsOneNeverUsed(subject: Subject): void {
+function aFullKeyIsAsOneNeverUsed(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -192,7 +192,7 @@ function decidesAFullKeyAsOneNeverUsed(subject: Subject): void {
  * A law: the release of a charge from before a reset, which discards the state of a key, gives nothing back, so that it takes nothing
  * from charges that came later. The key (`released`) then answers as a second one without that release (`twin`).
  */
-function leavesChargesMadeAfterTheStateWasLost(subject: Subject): void {
+function aReleaseTakesNothingFromChargesAfterAReset(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -223,7 +223,7 @@ function leavesChargesMadeAfterTheStateWasLost(subject: Subject): void {
  * A law: if two calls are booked for later on a key without units left, the release of all charges but the last booking lets neither
  * that booking nor a call after it pass sooner than at its instant (`end`).
  */
-function neverMovesABookingForward(subject: Subject): void {
+function releasesNeverMoveABookingForward(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -232,9 +232,9 @@ function neverMovesABookingForward(subject: Subject): void {
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])
       await replay(subject, steps, caller)
-      await exhaust(caller, subject.mostCost)
+      await useUp(caller, subject.mostCost)
       // Two bookings lie ahead; all other charges and the first booking are released behind them.
-      const places = [await caller.book(1, 2 ** 50), await caller.book(1, 2 ** 50)]
+      const places = [await caller.book(1, ANY_WAIT), await caller.book(1, ANY_WAIT)]
       const end = places.at(-1)!.at
       const [first, last] = places.map(({ booking }) => booking)
       for (const charge of caller.charges.slice()) {
@@ -243,7 +243,7 @@ function neverMovesABookingForward(subject: Subject): void {
       assert.deepEqual([first?.at, last?.at], [places[0]!.booking?.at, end])
       assert.equal(await caller.confirm(last!), 'stands')
       assert((await caller.peek(1)).at >= end)
-      assert((await caller.book(1, 2 ** 50)).at >= end)
+      assert((await caller.book(1, ANY_WAIT)).at >= end)
     },
   )
 }
@@ -259,7 +259,7 @@ function widest({ shape: { model } }: Subject, lists: readonly Options[]): Rule 
 }
 
 /** Consumes all that is left of a key, in calls of at most `mostCost` units, the most that the store takes in one. */
-async function exhaust(caller: Caller, mostCost: number): Promise<void> {
+async function useUp(caller: Caller, mostCost: number): Promise<void> {
   for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
     await caller.consume(Math.min(left, mostCost))
   }

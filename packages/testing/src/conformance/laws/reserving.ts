@@ -11,7 +11,7 @@ import type {
 import * as fc from 'fast-check'
 import { law, type Subject } from '../law.js'
 import { options, penalties } from '../numbers.js'
-import type { Session } from '../session.js'
+import { remainingUnder, type Session } from '../session.js'
 import { starts } from '../traffic.js'
 
 const DEEDS = [
@@ -29,7 +29,7 @@ const DEEDS = [
 ] as const
 
 /** How long a store knows after its end whether a reservation was settled. */
-const KNOWN = 60_000_000
+const MARK_LIFE = 60_000_000
 
 /** A log gives back what is among so many of its newest entries, also where a store undoes a charge by a release. */
 const MOST_UNDONE = 1000
@@ -86,10 +86,9 @@ export function reserving(subject: Subject): void {
       )
       if (!keys.areReserved) return expectRefusal(session.store, policies)
       for (const step of steps) await keys.carryOut(step)
-      await keys.expectAllowedWhenNamed()
-      // Some time after its last end a key is as one that never reserved.
-      await keys.passTo(session.now + 4 * keys.window + 2 * KNOWN)
-      await keys.expectEqual(1)
+      await keys.expectDeniedUntilTheNamedInstant()
+      await keys.passTo(session.now + keys.forgottenIn)
+      await keys.expectEqualAnswers(1)
     },
   )
 }
@@ -103,7 +102,7 @@ function expectRefusal(store: Store, policies: readonly Policy[]): void {
 type Deed = typeof deeds extends fc.Arbitrary<readonly (infer D)[]> ? D : never
 
 /** What the law knows of a reservation. */
-interface Known extends DatedCharge {
+interface KnownReservation extends DatedCharge {
   readonly id: number
   /** The end that its id names. */
   readonly firstEnd: number
@@ -111,9 +110,11 @@ interface Known extends DatedCharge {
   end: number
   /** 'lost' with the state that knew it. */
   fate: 'open' | 'settled' | 'ended' | 'lost'
-  /** What its settling did, and until when a mark tells it. */
-  settled?: Pick<ReservationEffect, 'state' | 'effect'> & { readonly until: number }
+  settled?: Settled
 }
+
+/** What a settling did, and until when a mark in the store tells it. */
+type Settled = Pick<ReservationEffect, 'state' | 'effect'> & { readonly until: number }
 
 /** A key that reserves in the store, one in memory, and one in the store that does not reserve. */
 class ReservingKeys {
@@ -124,7 +125,7 @@ class ReservingKeys {
   readonly #plain: Keyspace
   readonly #penalty: Penalty | undefined
   readonly #capacity: number
-  readonly #all: Known[] = []
+  readonly #made: KnownReservation[] = []
   /** Reservations and marks of late settlings that were made. A key forgets none before they are four times `max`. */
   #entries = 0
 
@@ -152,6 +153,11 @@ class ReservingKeys {
     this.#plain = open(session.store)
   }
 
+  /** Microseconds after which all reservations have ended (they last for 1.7 windows at most), and no mark is left. */
+  get forgottenIn(): number {
+    return 4 * this.window + 2 * MARK_LIFE
+  }
+
   get areReserved(): boolean {
     return this.#store.reservations !== undefined
   }
@@ -159,52 +165,57 @@ class ReservingKeys {
   /**
    * Carries out one drawn act on all keys, and asserts that they answer alike. Before it the clock moves: by the part `pass` of a
    * window, or to `off` microseconds beside the next end of a reservation. `cost` and `real`, the cost to settle at, are parts of the
-   * capacity, `ttl` of a window, and `atEnd` of the cost. `pick` chooses among the reservations made so far.
+   * capacity, `ttl` of a window, and `atEnd` of the cost. `pick`, 0 to 9, chooses among the reservations made so far.
    */
   async carryOut({ kind, pass, off, cost: part, real, atEnd, ttl, pick }: Deed): Promise<void> {
-    const ends = this.#open.map(({ end }) => end)
-    const to =
-      pass === 'end' ? Math.min(...ends, Infinity) + off : this.session.now + Math.floor(pass * this.window)
+    const nextEnd = Math.min(...this.#openReservations.map(({ end }) => end), Infinity)
+    const to = pass === 'end' ? nextEnd + off : this.session.now + Math.floor(pass * this.window)
     await this.passTo(to < Infinity ? to : this.session.now)
-    const cost = this.#units(part)
+    const cost = this.#partOfCapacity(part)
     const lasts = Math.max(1000, Math.floor(ttl * this.window))
+    // Most drawn blocks, holds and resets change nothing, as little could be reserved otherwise.
+    const [restricts, resets] = [pick > 6, pick > 5]
     switch (kind) {
       case 'reserve':
         await this.#reserve(cost, lasts, Math.floor(cost * atEnd))
         break
       case 'consume':
-        await this.#both((keyspace) => keyspace.decide('consume', this.#key, cost, 0))
+        await this.#askAll((keyspace) => keyspace.decide('consume', this.#key, cost, 0))
         break
       case 'refund':
       case 'charge':
-        await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, cost: Math.max(1, cost) }))
+        await this.#correctAll((keyspace) =>
+          keyspace.correct({ kind, key: this.#key, cost: Math.max(1, cost) }),
+        )
         break
       case 'undo':
         await this.#undo(Math.min(Math.max(1, cost), MOST_UNDONE))
         break
       case 'block':
-        await this.#all3((keyspace) =>
-          keyspace.correct({ kind, key: this.#key, duration: pick > 6 ? lasts : 0 }),
+        await this.#correctAll(
+          (keyspace) => keyspace.correct({ kind, key: this.#key, duration: restricts ? lasts : 0 }), // 0 ends a block
         )
         break
       case 'hold':
-        if (pick > 6)
-          await this.#all3((keyspace) => keyspace.correct({ kind, key: this.#key, duration: lasts }))
+        if (restricts)
+          await this.#correctAll((keyspace) => keyspace.correct({ kind, key: this.#key, duration: lasts }))
         break
       case 'reset':
-        if (pick > 5) await this.#reset()
+        if (resets) await this.#reset()
         break
       case 'settle':
       case 'again':
       case 'extend': {
-        const among = kind === 'again' ? this.#all : this.#open
+        const among = kind === 'again' ? this.#made : this.#openReservations
         const known = among[pick % Math.max(1, among.length)]
-        if (known && kind === 'extend') await this.#extend(known, lasts, Math.floor(known.cost * atEnd))
-        else if (known)
-          await this.#settle(known, this.#units(real), pick % 2 > 0 ? known.end : known.firstEnd)
+        if (!known) break
+        // A caller may name the end that its reservation began with, or the one that it has since it was extended.
+        const namedEnd = pick % 2 === 0 ? known.firstEnd : known.end
+        if (kind === 'extend') await this.#extend(known, lasts, Math.floor(known.cost * atEnd))
+        else await this.#settle(known, this.#partOfCapacity(real), namedEnd)
       }
     }
-    await this.expectEqual(cost)
+    await this.expectEqualAnswers(cost)
   }
 
   /**
@@ -212,7 +223,7 @@ class ReservingKeys {
    * stores do that by themselves; on the plain key, which knows no reservations, it is done here.
    */
   async passTo(instant: number): Promise<void> {
-    for (const known of this.#open.toSorted((one, other) => one.end - other.end)) {
+    for (const known of this.#openReservations.toSorted((one, other) => one.end - other.end)) {
       if (known.end > instant) break
       this.session.now = known.end
       known.fate = 'ended'
@@ -225,10 +236,10 @@ class ReservingKeys {
    * Asserts that all keys answer a peek alike: for one unit, for `cost` and for the whole capacity; and that the store says what
    * is reserved (`held`) exactly if a reservation is open.
    */
-  async expectEqual(cost: number): Promise<void> {
+  async expectEqualAnswers(cost: number): Promise<void> {
     for (const asked of new Set([1, Math.max(1, cost), this.#capacity])) {
-      const [store] = await this.#both((keyspace) => keyspace.decide('peek', this.#key, asked, 0))
-      assert.equal(store!.held === undefined, this.#open.length === 0)
+      const [store] = await this.#askAll((keyspace) => keyspace.decide('peek', this.#key, asked, 0))
+      assert.equal(store!.held === undefined, this.#openReservations.length === 0)
     }
   }
 
@@ -236,9 +247,9 @@ class ReservingKeys {
    * Asserts that a call for the whole capacity, if it is denied now, is still denied a microsecond before the instant that the denial
    * names (`at`), and allowed at that instant, when meanwhile reservations end unsettled.
    */
-  async expectAllowedWhenNamed(): Promise<void> {
+  async expectDeniedUntilTheNamedInstant(): Promise<void> {
     const cost = this.#capacity
-    const [asked] = await this.#both((keyspace) => keyspace.decide('try', this.#key, cost, 0))
+    const [asked] = await this.#askAll((keyspace) => keyspace.decide('try', this.#key, cost, 0))
     const { at, reason } = asked!
     if (reason === undefined || at > 2 ** 52) return
     if (at - 1 > this.session.now) {
@@ -249,67 +260,82 @@ class ReservingKeys {
     assert.equal((await this.#store.decide('peek', this.#key, cost, 0)).reason, undefined)
   }
 
-  get #open(): readonly Known[] {
-    return this.#all.filter(({ fate }) => fate === 'open')
+  get #openReservations(): readonly KnownReservation[] {
+    return this.#made.filter(({ fate }) => fate === 'open')
   }
 
-  #units(part: number): number {
+  #partOfCapacity(part: number): number {
     return Math.max(part === 0 ? 0 : 1, Math.floor(this.#capacity * part))
   }
 
   /** Reserves a cost on both keys that reserve, and consumes it on the plain one. Unless the first are full, all deny it or none. */
   async #reserve(cost: number, ttl: number, atEnd: number): Promise<void> {
     if (cost === 0) return
-    const id = 1 + this.#all.length
-    const isFull = this.#open.length >= this.max
+    const id = 1 + this.#made.length
+    const isFull = this.#openReservations.length >= this.max
     const call = { key: this.#key, cost, id, ttl, atEnd }
-    const [store, memory] = await this.#reserving((reservations) => reservations.reserve(call))
+    const [store, memory] = await this.#askReserving((reservations) => reservations.reserve(call))
     assert.deepEqual(this.#comparable(store!), this.#comparable(memory!))
     const { now, at, reason, epoch } = store!
     if (isFull) assert(['reservations', 'blocked', 'held'].includes(reason!))
     else assert.equal(reason, (await this.#plain.decide('consume', this.#key, cost, 0)).reason)
-    this.#loseIfFresh(store!)
+    this.#loseIfCleared(store!)
     const [end, fate] = [now + ttl, 'open'] as const
-    if (!reason) this.#entries++
-    if (!reason) this.#all.push({ id, at, cost, decidedAt: now, epoch, atEnd, firstEnd: end, end, fate })
+    if (reason) return
+    this.#entries++
+    this.#made.push({ id, at, cost, decidedAt: now, epoch, atEnd, firstEnd: end, end, fate })
   }
 
   /**
-   * Settles a reservation, and corrects the plain key by the same difference. A reservation that is late is charged in full; one
-   * that was settled before changes nothing, and is told what the first settling did, unless its mark was forgotten or its end has come.
+   * Settles a reservation at its real cost, and corrects the plain key by the same difference. A reservation that has ended is
+   * 'late' and charged in full; one that was settled before changes nothing.
    */
-  async #settle(known: Known, units: number, end: number): Promise<void> {
+  async #settle(known: KnownReservation, realCost: number, namedEnd: number): Promise<void> {
     const { id, decidedAt, fate, cost, settled } = known
-    const mayBeForgotten = this.#entries >= 4 * this.max
-    const hasMark = settled && this.session.now < settled.until
-    // Nothing is promised of what is no longer known, and without its mark nothing tells that one was settled late.
-    const knownUntil = settled?.state === 'late' ? settled.until : end + KNOWN
-    if (settled && (this.session.now >= knownUntil || (mayBeForgotten && settled.state === 'late'))) return
-    const change: ReservationChange = { key: this.#key, id, decidedAt, end, kind: 'settle', units }
-    const { state, effect } = await this.#change(change)
+    if (settled && !this.#mustBeKnown(settled, namedEnd)) return
+    const call = { key: this.#key, id, decidedAt, end: namedEnd }
+    const { state, effect } = await this.#change({ ...call, kind: 'settle', units: realCost })
     const isOpen = fate === 'open'
-    if (settled && !mayBeForgotten)
-      return assert.deepEqual([state, effect], [settled.state, hasMark ? settled.effect : 0])
-    if (state === 'settled' && !isOpen) {
-      assert(settled)
-      return assert([0, settled.effect].includes(effect))
-    }
+    const isSettledAgain = settled && (!this.#mayForgetMarks || (state === 'settled' && !isOpen))
+    if (isSettledAgain) return this.#expectToldAgain(settled, state, effect)
     assert.equal(state, isOpen ? 'settled' : 'late')
-    const more = units - (isOpen ? cost : 0)
+    const more = realCost - (isOpen ? cost : 0)
     const taken = more < 0 ? 0 - (await this.#release(known, -more)) : await this.#charge(more)
     assert.equal(effect, taken)
-    if (isOpen) known.fate = 'settled'
-    if (!isOpen && units > 0) this.#entries++
-    // A late settling that charges nothing leaves no mark.
-    if (isOpen || units > 0)
-      known.settled = { state, effect, until: isOpen ? known.end : this.session.now + KNOWN }
+    if (isOpen) {
+      known.fate = 'settled'
+      known.settled = { state, effect, until: known.end }
+    } else if (realCost > 0) {
+      // A late settling that charges nothing leaves no mark.
+      this.#entries++
+      known.settled = { state, effect, until: this.session.now + MARK_LIFE }
+    }
+  }
+
+  /** Whether the keys have so many reservations and marks that a store may have forgotten the oldest. */
+  get #mayForgetMarks(): boolean {
+    return this.#entries >= 4 * this.max
+  }
+
+  /** Whether a store still has to know that a reservation was settled. `namedEnd` is the end that the next settling names. */
+  #mustBeKnown({ state, until }: Settled, namedEnd: number): boolean {
+    if (state === 'late') return this.session.now < until && !this.#mayForgetMarks // only a mark tells of it
+    return this.session.now < namedEnd + MARK_LIFE
+  }
+
+  /** Asserts that a second settling is told the state and the effect of the first, or no effect where its mark may be gone. */
+  #expectToldAgain(first: Settled, state: string, effect: number): void {
+    assert.equal(state, first.state)
+    const hasMark = this.session.now < first.until
+    const told = this.#mayForgetMarks ? [0, first.effect] : [hasMark ? first.effect : 0]
+    assert(told.includes(effect), `effect is ${effect}, expected one of ${told.join(', ')}`)
   }
 
   /**
    * Extends an open reservation on the two keys that reserve, and asserts that it now ends `ttl` from now, or at its former end if
    * that is later. The plain key, which knows no reservations, needs no change.
    */
-  async #extend(known: Known, ttl: number, atEnd: number): Promise<void> {
+  async #extend(known: KnownReservation, ttl: number, atEnd: number): Promise<void> {
     const { id, decidedAt, end } = known
     const most = Math.max(end, this.session.now + ttl)
     const { state, end: later } = await this.#change({
@@ -328,7 +354,7 @@ class ReservingKeys {
 
   /** Removes the state of all keys, their reservations included. */
   async #reset(): Promise<void> {
-    await this.#all3((keyspace) => keyspace.correct({ kind: 'reset', key: this.#key }))
+    await this.#correctAll((keyspace) => keyspace.correct({ kind: 'reset', key: this.#key }))
     this.#lose()
   }
 
@@ -338,14 +364,14 @@ class ReservingKeys {
    */
   #lose(): void {
     this.session.now++
-    for (const known of this.#all) {
+    for (const known of this.#made) {
       if (known.fate !== 'ended') known.fate = 'lost'
       delete known.settled
     }
   }
 
-  /** A block after which the key begins anew has begun with this answer. */
-  #loseIfFresh({ now, reason, blockedUntil = now }: Answer): void {
+  /** Notes that the state is lost if this answer began a block that clears the key. */
+  #loseIfCleared({ now, reason, blockedUntil = now }: Answer): void {
     if (this.#penalty?.then === 'fresh' && reason === 'limit' && blockedUntil > now) this.#lose()
   }
 
@@ -363,7 +389,7 @@ class ReservingKeys {
       else if (!reason) await keyspace.correct({ kind: 'release', key: this.#key, charge, units: cost })
       return answer
     }
-    await this.#both(undo)
+    await this.#askAll(undo)
   }
 
   async #release(charge: DatedCharge, units: number): Promise<number> {
@@ -376,18 +402,18 @@ class ReservingKeys {
 
   /** Settles or extends a reservation on the two keys that reserve, asserts that the effects are equal, and returns the effect. */
   async #change(change: ReservationChange) {
-    const [store, memory] = await this.#reserving((reservations) => reservations.change(change))
+    const [store, memory] = await this.#askReserving((reservations) => reservations.change(change))
     assert.deepEqual(store, memory)
     return store!
   }
 
   /** Asks both keys that reserve. */
-  async #reserving<T>(ask: (reservations: Reservations) => T | Promise<T>): Promise<readonly T[]> {
+  async #askReserving<T>(ask: (reservations: Reservations) => T | Promise<T>): Promise<readonly T[]> {
     return [await ask(this.#store.reservations!), await ask(this.#memory.reservations!)]
   }
 
   /** Changes all three keys, whose effects must be equal. */
-  async #all3(act: (keyspace: Keyspace) => number | Promise<number>): Promise<void> {
+  async #correctAll(act: (keyspace: Keyspace) => number | Promise<number>): Promise<void> {
     const [store, memory, plain] = [await act(this.#store), await act(this.#memory), await act(this.#plain)]
     assert.deepEqual([store, memory], [plain, plain])
   }
@@ -396,7 +422,7 @@ class ReservingKeys {
    * Asks all three keys and returns the answers of the two that reserve, which must be equal. The plain key's answer must have the
    * same reason, units and reset; its waits may be others, as it knows of no reservation that will end.
    */
-  async #both(ask: (keyspace: Keyspace) => Answer | Promise<Answer>): Promise<readonly Answer[]> {
+  async #askAll(ask: (keyspace: Keyspace) => Answer | Promise<Answer>): Promise<readonly Answer[]> {
     const [store, memory, plain] = [await ask(this.#store), await ask(this.#memory), await ask(this.#plain)]
     assert.deepEqual(this.#comparable(store), this.#comparable(memory))
     const { reason, remaining, resetAt, used } = this.#comparable(plain)
@@ -404,16 +430,15 @@ class ReservingKeys {
       { ...this.#comparable(store), reason, remaining, resetAt, used },
       this.#comparable(store),
     )
-    this.#loseIfFresh(store)
+    this.#loseIfCleared(store)
     return [store, memory]
   }
 
-  /** What the answers about both keys must agree on. Where an answer does not say what is used, it is what does not remain. */
+  /** The fields of an answer on which keys must agree. Where it does not say what is used, that is what does not remain. */
   #comparable(answer: Answer) {
     const { now, at, reason, binding, remaining, resetAt, parts, held, nextEnd } = answer
-    const remainingUnder = (i: number): number => parts?.[3 * i + 1] ?? remaining
     const used = this.policies.map(({ capacity }, i) =>
-      answer.used ? (answer.used[i] ?? 0) : capacity - remainingUnder(i),
+      answer.used ? (answer.used[i] ?? 0) : capacity - remainingUnder(answer, i),
     )
     return { now, at, reason, binding, remaining, resetAt, parts: parts && [...parts], held, nextEnd, used }
   }

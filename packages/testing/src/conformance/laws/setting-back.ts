@@ -14,19 +14,23 @@ export function settingBack(subject: Subject): void {
       await caller.charge(1)
       const written = session.now
       const { capacity } = policy
+      /** The answers for one unit and for all. That of a call that passes has no instant here: it would be now. */
       const look = async () => {
-        const answers = [await caller.peek(1), await caller.peek(capacity)]
-        return answers.map(({ reason, remaining, resetAt, at }) => [reason, remaining, resetAt, reason && at])
+        const answers = [await caller.peek(1), await caller.peek(capacity)] as const
+        return answers.map(({ reason, remaining, resetAt, at }) => {
+          return { reason, remaining, resetAt, deniedUntil: reason && at }
+        })
       }
       const before = await look()
       session.setBack(policy.window - 1)
       assert.deepEqual(await look(), before)
       // A call that is denied then is denied until the instant that was announced, and a charge adds to what there is.
-      if (before[0]![0]) assert.equal((await caller.consume(1)).at, before[0]![3])
+      const [ofOneUnit] = before as [(typeof before)[number], ...unknown[]]
+      if (ofOneUnit.reason) assert.equal((await caller.consume(1)).at, ofOneUnit.deniedUntil)
       await caller.charge(1)
       session.now = written
       const { remaining } = await caller.peek(1)
-      assert.equal(remaining, Math.max(0, Number(before[0]![1]) - 1))
+      assert.equal(remaining, Math.max(0, ofOneUnit.remaining - 1))
     },
   )
 }

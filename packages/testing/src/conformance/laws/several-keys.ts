@@ -19,19 +19,23 @@ import type { TrafficOptions } from '../traffic.js'
 
 /**
  * Declares the laws of a call on several keys, which charges all of them or none, and of what it is made of: `try`, the answer
- * without a charge, and `commit`, a charge that can be undone. `decide` makes such a call, for one unit of each key, through
+ * without a charge, and `commit`, a charge that can be undone. `consumeAsOne` makes such a call, for one unit of each key, through
  * limiters as an application does. The first key is of this shape and has a past; one to three others are of any shape, each
  * after `used` calls. They are compared with twins, keys of the same past that are called one by one.
  */
 export function severalKeys(subject: Subject): void {
   const { factory } = subject.shape
-  chargesEveryKeyOrNone(subject)
-  passesWhenTheWaitIsOver(subject)
+  everyKeyIsChargedOrNone(subject)
+  aWholePassesWhenItsWaitIsOver(subject)
   const watched = fc.constantFrom<Terms>({}, { enforce: false })
-  withTerms(subject, 'denies no whole for a part that only watches, which is charged if it fits', watched)
-  reservesUnitsOfEveryKeyOrNone(subject)
-  leavesAKeyWhatItHad(subject)
-  endsWhereCallsCross(subject)
+  lawOfWholesUnder(
+    subject,
+    'denies no whole for a part that only watches, which is charged if it fits',
+    watched,
+  )
+  unitsOfEveryKeyAreReservedOrNone(subject)
+  deniedWholesLeaveTheOtherKeyUnchanged(subject)
+  crossingCallsAllEnd(subject)
   law(subject, 'changes nothing by trying', afterCalls(subject), async (session, value) => {
     const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
     await replay(subject, value.steps, tried, twin)
@@ -39,25 +43,25 @@ export function severalKeys(subject: Subject): void {
     assert.equal(answer.reason, (await twin.peek(1)).reason)
     await expectEqualKeys(tried, twin)
   })
-  answersAChargeThatCanBeUndone(subject)
-  releasesAChargeThatIsNotTheLatest(subject)
+  aCommitAnswersAsConsumeAndCanBeUndone(subject)
+  anOlderCommitIsReleased(subject)
 }
 
 /**
  * A law: a call on several keys is charged to all of them if each would let a unit pass, and otherwise to none, in whatever order they are
  * named. Each key has the same past three times: one set is called as a whole, one in reverse order, and the `twins` one by one.
  */
-function chargesEveryKeyOrNone(subject: Subject): void {
+function everyKeyIsChargedOrNone(subject: Subject): void {
   const { factory } = subject.shape
-  const drawn = several(subject)
+  const drawn = callsOnSeveral(subject)
   law(subject, 'charges every key as calls by themselves would, or none', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
     const [whole, reversed, twins] = [0, 1, 2].map(() => lists.map((policies) => session.caller(policies)))
     await replay(subject, value.steps, whole![0]!, reversed![0]!, twins![0]!)
     for (const keys of [whole!, reversed!, twins!]) await consumeOneByOne(keys.slice(1), value.used)
     for (let i = 0; i < 3; i++) {
-      const decided = await decide(session, whole!)
-      const backwards = await decide(session, reversed!.toReversed())
+      const decided = await consumeAsOne(session, whole!)
+      const backwards = await consumeAsOne(session, reversed!.toReversed())
       const alone = await Promise.all(twins!.map((twin) => twin.peek(1)))
       // The whole must pass if every twin would let a unit pass; then the twins are charged one by one.
       const isAllowed = alone.every(({ reason }) => reason === undefined)
@@ -69,8 +73,8 @@ function chargesEveryKeyOrNone(subject: Subject): void {
       )
       if (isAllowed) await consumeOneByOne(twins!, 1)
       for (const [j, twin] of twins!.entries()) {
-        await expectSame(twin, whole![j]!)
-        await expectSame(twin, reversed![j]!)
+        await expectEqualNow(twin, whole![j]!)
+        await expectEqualNow(twin, reversed![j]!)
       }
     }
   })
@@ -80,22 +84,22 @@ function chargesEveryKeyOrNone(subject: Subject): void {
  * A law: a call on several keys, which is charged to all of them or to none, is denied until the wait that its denial has named is over,
  * and passes then. The keys have policies of drawn shapes (algorithms in a variant).
  */
-function passesWhenTheWaitIsOver(subject: Subject): void {
+function aWholePassesWhenItsWaitIsOver(subject: Subject): void {
   const { factory } = subject.shape
-  const drawn = several(subject)
+  const drawn = callsOnSeveral(subject)
   law(subject, 'passes as soon as the wait of a whole is over', drawn, async (session, value) => {
     const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
     const keys = lists.map((policies) => session.caller(policies))
     await replay(subject, value.steps, keys[0]!)
     await consumeOneByOne(keys.slice(1), value.used)
     for (let i = 0; i < 3; i++) {
-      const { allowed, retryAfterMs } = await decide(session, keys)
+      const { allowed, retryAfterMs } = await consumeAsOne(session, keys)
       if (allowed || retryAfterMs === Infinity) continue
       // The wait is rounded up to milliseconds: a whole one before its end the call is denied, at its end it passes.
       session.now += (retryAfterMs - 1) * 1000 - 1
-      assert.equal((await decide(session, keys)).allowed, false)
+      assert.equal((await consumeAsOne(session, keys)).allowed, false)
       session.now += 1001
-      assert.equal((await decide(session, keys)).allowed, true)
+      assert.equal((await consumeAsOne(session, keys)).allowed, true)
     }
   })
 }
@@ -104,12 +108,12 @@ function passesWhenTheWaitIsOver(subject: Subject): void {
  * A law: a reservation on several keys reserves units (to be settled later) of each key, as reservations on each by itself would, or of
  * none, and can be settled.
  */
-function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
+function unitsOfEveryKeyAreReservedOrNone(subject: Subject): void {
   const { factory } = subject.shape
   law(
     seldomTried(subject),
     'reserves units of every key as calls by themselves would, or of none',
-    several(subject, { consume: 8, refund: 2, charge: 1 }),
+    callsOnSeveral(subject, { consume: 8, refund: 2, charge: 1 }),
     async (session, value) => {
       const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
       const max = 100
@@ -146,7 +150,7 @@ function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
             for (const decision of decisions) await decision.settle(0)
           }
         }
-        for (const [j, twin] of twins.entries()) await expectSame(twin, whole[j]!)
+        for (const [j, twin] of twins.entries()) await expectEqualNow(twin, whole[j]!)
       }
     },
   )
@@ -156,7 +160,7 @@ function reservesUnitsOfEveryKeyOrNone(subject: Subject): void {
  * A law: thousands of calls on two keys, one of which always denies, leave the other key unchanged, also while they are under
  * way.
  */
-function leavesAKeyWhatItHad(subject: Subject): void {
+function deniedWholesLeaveTheOtherKeyUnchanged(subject: Subject): void {
   const { factory } = subject.shape
   // One run with many calls in place of many runs: what a denial leaves behind may show only after thousands of them.
   const once = { ...subject, runs: 1 }
@@ -175,7 +179,9 @@ function leavesAKeyWhatItHad(subject: Subject): void {
       const isOneStep = one !== undefined && one === other
       for (let denied = 0; denied < DENIED_A_RUN * subject.runs; denied += AT_ONCE) {
         session.now += 1000
-        const wholes = Promise.all(Array.from({ length: AT_ONCE }, () => decide(session, [key, denying])))
+        const wholes = Promise.all(
+          Array.from({ length: AT_ONCE }, () => consumeAsOne(session, [key, denying])),
+        )
         // While they are under way a charge that is taken back would be seen.
         const looks = isOneStep ? await looksDuring(wholes, key) : []
         for (const { allowed } of await wholes) assert.equal(allowed, false)
@@ -191,7 +197,7 @@ function leavesAKeyWhatItHad(subject: Subject): void {
  * A law: calls that come at once on the same several keys, half of them naming the keys in reverse order, do not wait for each other for
  * ever: all end, and each is charged to all keys or to none.
  */
-function endsWhereCallsCross(subject: Subject): void {
+function crossingCallsAllEnd(subject: Subject): void {
   const { factory } = subject.shape
   // A tenth of the runs, as each makes 16 calls on 16 keys.
   const seldom = { ...subject, runs: Math.ceil(subject.runs / 10) }
@@ -203,7 +209,9 @@ function endsWhereCallsCross(subject: Subject): void {
       // 16 calls at once on the same 16 keys, half of them in reverse: none may wait for another for ever, or charge in part.
       const keys = Array.from({ length: 16 }, () => session.caller([factory(own)]))
       const twin = session.caller([factory(own)])
-      const wholes = await Promise.all(keys.map((_, i) => decide(session, i % 2 ? keys : keys.toReversed())))
+      const wholes = await Promise.all(
+        keys.map((_, i) => consumeAsOne(session, i % 2 ? keys : keys.toReversed())),
+      )
       for (const { allowed } of wholes) {
         if (allowed) assert.equal((await twin.consume(1)).reason, undefined)
       }
@@ -217,7 +225,7 @@ function endsWhereCallsCross(subject: Subject): void {
  * A law: `commit`, the second step of a call on several keys, is a charge that can be undone. It answers as `consume` does, and undoing it
  * leaves a key as a second one with the same past that was not charged.
  */
-function answersAChargeThatCanBeUndone(subject: Subject): void {
+function aCommitAnswersAsConsumeAndCanBeUndone(subject: Subject): void {
   const { factory } = subject.shape
   const committed = fc
     .tuple(afterCalls(subject), fc.integer({ min: 1, max: Math.min(8, subject.mostCost) }))
@@ -248,7 +256,7 @@ function answersAChargeThatCanBeUndone(subject: Subject): void {
  * A law: a `commit`, the second step of a call on several keys, after which something else was charged cannot be undone as if it had
  * never been: its units are released, which a second key with the same past (`twin`) does directly.
  */
-function releasesAChargeThatIsNotTheLatest(subject: Subject): void {
+function anOlderCommitIsReleased(subject: Subject): void {
   const { factory } = subject.shape
   law(
     subject,
@@ -277,7 +285,7 @@ export function severalPenalized(subject: Subject): void {
     fc.constant<Terms>({}),
     penalties.map((penalty): Terms => ({ penalty: { ...penalty, after: Math.min(penalty.after, 2) } })),
   )
-  withTerms(subject, 'counts a refused part of a whole for its penalty, and no other part', terms)
+  lawOfWholesUnder(subject, 'counts a refused part of a whole for its penalty, and no other part', terms)
 }
 
 /** The options of the limiter of one part. */
@@ -292,9 +300,9 @@ interface Terms {
  * enforced part would by itself; then each twin consumes. Otherwise each twin tries, which counts a refusal and charges nothing.
  * After each call, a key and its twin must answer alike.
  */
-function withTerms(subject: Subject, name: string, terms: fc.Arbitrary<Terms>): void {
+function lawOfWholesUnder(subject: Subject, name: string, terms: fc.Arbitrary<Terms>): void {
   const drawn = fc
-    .tuple(several(subject), fc.array(terms, { minLength: MOST_KEYS, maxLength: MOST_KEYS }))
+    .tuple(callsOnSeveral(subject), fc.array(terms, { minLength: MOST_KEYS, maxLength: MOST_KEYS }))
     .map(([before, drawnTerms]) => ({ ...before, terms: drawnTerms }))
   law(seldomTried(subject), name, drawn, async (session, value) => {
     const lists = [[subject.shape.factory(value.options)], ...value.more.map(({ policies }) => policies)]
@@ -305,14 +313,14 @@ function withTerms(subject: Subject, name: string, terms: fc.Arbitrary<Terms>): 
     for (let i = 0; i < 4; i++) {
       const alone = await Promise.all(twins.map((twin) => twin.peek(1)))
       const isAllowed = alone.every(({ reason }, j) => !reason || value.terms[j]!.enforce === false)
-      const { allowed, decisions } = await decide(session, whole, value.terms)
+      const { allowed, decisions } = await consumeAsOne(session, whole, value.terms)
       assert.equal(allowed, isAllowed)
       assert.deepEqual(
         decisions.map(({ charged }) => charged),
         alone.map(({ reason }) => isAllowed && !reason),
       )
       for (const twin of twins) await (isAllowed ? twin.consume(1) : twin.try(1))
-      for (const [j, twin] of twins.entries()) await expectSame(twin, whole[j]!)
+      for (const [j, twin] of twins.entries()) await expectEqualNow(twin, whole[j]!)
       // Every other time the next call finds a part that has just become free.
       const later = alone.map(({ at }) => at).filter((at) => at > session.now && at < Infinity)
       if (i % 2 && later.length > 0) session.now = Math.min(...later)
@@ -332,7 +340,7 @@ const MOST_KEYS = 4
  * Draws what a law about a call on several keys needs: the past of a first key, whose policy has the shape (an algorithm in one of its
  * variants) under test; the policies of one to three further keys, of any shape (`more`); and how many calls these have had (`used`).
  */
-function several(subject: Subject, kinds?: TrafficOptions['kinds']) {
+function callsOnSeveral(subject: Subject, kinds?: TrafficOptions['kinds']) {
   const others = fc.constantFrom(...subject.shapes).chain((shape) =>
     options(shape).map((own) => ({
       policies: [shape.factory(own)],
@@ -356,7 +364,7 @@ const AT_ONCE = 25
  * Makes one call on all keys: each is charged one unit under its first list of policies, or none is. `terms` are further options of
  * the limiter of each key, such as a penalty (blocking a key after too many denials). Returns the decision about the whole call.
  */
-function decide(
+function consumeAsOne(
   session: Session,
   keys: readonly Caller[],
   terms: readonly Terms[] = [],
@@ -365,7 +373,10 @@ function decide(
     keys.map(({ key, tiers }, i) => {
       const { penalty, ...others } = terms[i] ?? {}
       return {
-        limiter: limiterOf(session, tiers[0]!, { ...others, ...(penalty && { penalty: inMs(penalty) }) }),
+        limiter: limiterOf(session, tiers[0]!, {
+          ...others,
+          ...(penalty && { penalty: penaltyOption(penalty) }),
+        }),
         key,
       }
     }),
@@ -376,7 +387,7 @@ function decide(
  * Returns a penalty, whose durations are in microseconds, as the option of a limiter, with durations as texts of milliseconds: as plain
  * numbers, small ones would be warned of.
  */
-function inMs({ block, maxBlock, forgetAfter, ...others }: Penalty): PenaltyOptions {
+function penaltyOption({ block, maxBlock, forgetAfter, ...others }: Penalty): PenaltyOptions {
   return {
     ...others,
     block: `${block / 1000}ms`,
@@ -453,7 +464,7 @@ async function looksDuring(pending: Promise<unknown>, caller: Caller): Promise<r
 }
 
 /** Asserts that two keys give the same answers now, to a cost of 1 and to one of the whole capacity. */
-async function expectSame(one: Caller, other: Caller): Promise<void> {
+async function expectEqualNow(one: Caller, other: Caller): Promise<void> {
   const capacity = one.tiers[0]![0]!.capacity
   for (const cost of [1, capacity]) assert.deepEqual(await seenBy(one, cost), await seenBy(other, cost))
 }

@@ -32,10 +32,10 @@ export function taking(subject: Subject): void {
       for (const step of steps) {
         await plain.peek(1)
         const operation = operationOf(step, session.now, policies, plain.known, subject.mostCost)
-        const isAsking = operation.kind === 'consume' && operation.cost > 0
+        const isPlainCall = operation.kind === 'consume' && operation.cost > 0
         const answer = await plain.perform(operation)
         const general = await booked.perform(
-          isAsking ? { ...operation, kind: 'book', maxWait: 0 } : operation,
+          isPlainCall ? { ...operation, kind: 'book', maxWait: 0 } : operation,
         )
         deepStrictEqual(comparable(general), comparable(answer))
         await expectEqualAnswers(plain, booked)

@@ -10,18 +10,18 @@ import { lawsAfter, afterCalls, type Subject } from '../law.js'
  * denials are cached.
  */
 export function waiting(subject: Subject): void {
-  deniesUntilTheWaitIsOver(subject)
-  doesNotMoveTheRetryInstant(subject)
-  allowsLaterWhatItAllowsNow(subject)
-  reportsWhenOneUnitMoreFits(subject)
-  isFullAgainExactlyAtResetAt(subject)
+  aDeniedCallIsDeniedUntilItsWaitIsOver(subject)
+  theRetryInstantDoesNotMove(subject)
+  whatFitsNowFitsLater(subject)
+  aDenialNamesWhenOneUnitMoreFits(subject)
+  aKeyIsFullExactlyAtResetAt(subject)
 }
 
 /**
  * A law: on a key that is used up, a drawn cost (`asked`) is denied until the instant `at` that the denial has named, a microsecond
  * before it too, and passes exactly then.
  */
-function deniesUntilTheWaitIsOver(subject: Subject): void {
+function aDeniedCallIsDeniedUntilItsWaitIsOver(subject: Subject): void {
   const costed = callsAndCost(subject)
   const { lawOfKey } = lawsAfter(subject, costed)
   lawOfKey(
@@ -47,7 +47,7 @@ function deniesUntilTheWaitIsOver(subject: Subject): void {
  * A law: the instant (`at`) at which a drawn cost (`asked`) will pass stays the same as time goes on, if nothing is charged. It is
  * asked for at several parts of the wait.
  */
-function doesNotMoveTheRetryInstant(subject: Subject): void {
+function theRetryInstantDoesNotMove(subject: Subject): void {
   const costed = callsAndCost(subject)
   const { lawOfKey } = lawsAfter(subject, costed)
   lawOfKey(
@@ -69,7 +69,7 @@ function doesNotMoveTheRetryInstant(subject: Subject): void {
  * A law: a drawn cost (`asked`) that fits at one instant fits at each later one, and no fewer units remain then. The clock moves by a
  * tenth of a window 24 times.
  */
-function allowsLaterWhatItAllowsNow(subject: Subject): void {
+function whatFitsNowFitsLater(subject: Subject): void {
   const costed = callsAndCost(subject)
   const { lawOfKey } = lawsAfter(subject, costed)
   lawOfKey(
@@ -93,7 +93,7 @@ function allowsLaterWhatItAllowsNow(subject: Subject): void {
  * A law: a denial names in `nextUnitAt` the instant at which one unit more than remains would pass, also of a key that is held
  * or blocked.
  */
-function reportsWhenOneUnitMoreFits(subject: Subject): void {
+function aDenialNamesWhenOneUnitMoreFits(subject: Subject): void {
   const costed = callsAndCost(subject)
   const { lawOfKey } = lawsAfter(subject, costed)
   lawOfKey(
@@ -115,7 +115,7 @@ function reportsWhenOneUnitMoreFits(subject: Subject): void {
 }
 
 /** A law: at `resetAt` the whole capacity remains, and a microsecond before it does not. */
-function isFullAgainExactlyAtResetAt(subject: Subject): void {
+function aKeyIsFullExactlyAtResetAt(subject: Subject): void {
   const costed = callsAndCost(subject)
   const { lawOfKey } = lawsAfter(subject, costed)
   lawOfKey('is full again exactly at resetAt', async (caller, { session, policy }) => {

@@ -34,7 +34,8 @@ export function offsetOf(zone: string, instant: number): number {
 
 /**
  * The first instant at which the clocks of a zone show `local` or later: the milliseconds of UTC with the same date and time. The
- * clocks may be moved once in the three days around it.
+ * clocks may be moved once in the three days around it: the instant of that is found by halving (`movedAt`). A time that is skipped
+ * then is shown late, at that instant.
  */
 function firstAt(zone: string, local: number): number {
   let [low, high] = [local - 1.5 * DAY, local + 1.5 * DAY]
@@ -45,7 +46,9 @@ function firstAt(zone: string, local: number): number {
     if (offsetOf(zone, middle) === before) low = middle
     else high = middle
   }
-  return local - before < high ? local - before : Math.max(high, local - after)
+  const movedAt = high
+  const isShownBefore = local - before < movedAt
+  return isShownBefore ? local - before : Math.max(movedAt, local - after)
 }
 
 /** Midnight of a day in UTC, of any year: `Date.UTC` takes the years 0 to 99 for 1900 to 1999. */

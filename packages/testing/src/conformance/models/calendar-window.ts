@@ -39,10 +39,10 @@ export const model: Model<Count> = {
    */
   recount(writes, before = NO_WINDOW) {
     let newest: Count = { ...before, units: 0n }
-    const holds = (at: bigint): boolean => at >= newest.start && at < newest.end
+    const isInNewest = (at: bigint): boolean => at >= newest.start && at < newest.end
     for (const { kind, at, cost, charge, rule } of writes) {
       if (kind === 'release' || kind === 'refund') {
-        const isOwn = kind === 'refund' ? holds(at) : holds(charge!.at) && at < newest.end
+        const isOwn = kind === 'refund' ? isInNewest(at) : isInNewest(charge!.at) && at < newest.end
         if (isOwn) newest = { ...newest, units: newest.units > cost ? newest.units - cost : 0n }
         continue
       }
@@ -84,7 +84,8 @@ const NO_WINDOW: Count = { start: -1n, end: 0n, units: 0n }
  */
 function windowBehind(before: Window, rule: Rule, instant: bigint): Window {
   const { start, end } = windowAt(rule, instant)
-  if (before.start < 0n) return { start: start < 0n ? 0n : start, end }
+  const isFirst = before.start < 0n
+  if (isFirst) return { start: start < 0n ? 0n : start, end }
   const rest = windowAt(rule, before.end)
   const [least] = DAYS[String(rule.options['every'])]!
   const isShort = 2n * (rest.end - before.end) < BigInt(least * DAY_MS - MOST_MOVED_MS) * 1000n
@@ -94,9 +95,10 @@ function windowBehind(before: Window, rule: Rule, instant: bigint): Window {
 
 /** The windows that were found by the calendar, the newest last. */
 const WINDOWS = new Map<string, Window[]>()
+const MOST_KNOWN = 500
 
 /**
- * Returns the window (period) of a policy's calendar in which an instant lies; all in microseconds. The latest 500 windows of a calendar
+ * Returns the window (period) of a policy's calendar in which an instant lies; all in microseconds. The latest windows of a calendar
  * are remembered, as to find their boundaries takes long.
  */
 function windowAt({ options }: Rule, instant: bigint): Window {
@@ -109,6 +111,6 @@ function windowAt({ options }: Rule, instant: bigint): Window {
   const around = boundariesAround(every as Every, timeZone, anchor, Number(instant / 1000n))
   const window = { start: BigInt(around[1]! * 1000), end: BigInt(around[2]! * 1000) }
   known.push(window)
-  if (known.length > 500) known.shift()
+  if (known.length > MOST_KNOWN) known.shift()
   return window
 }

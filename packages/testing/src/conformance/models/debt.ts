@@ -23,18 +23,19 @@ export const debt = {
 
   /**
    * The debt that all writes to a key leave, counted from the first write on. `fastest` is the largest limit of these writes, 0
-   * before the first: at that pace a release supposes its charge to have drained. `apart` holds the units of charges once more,
+   * before the first: at that pace a release supposes its charge to have drained. `bySlot` holds the units of charges once more,
    * by the slots of time in which they came. It is undefined without the option `slots`, and before the first charge.
    */
   recount(writes: readonly Write[]): Debt {
-    let owed: Debt = { units: 0n, since: 0n, fastest: 0n, apart: undefined }
+    let owed: Debt = { units: 0n, since: 0n, fastest: 0n, bySlot: undefined }
     for (const write of writes) owed = written(owed, write)
     return owed
   },
 
   releasesLater: ({ slots }: Partial<Options>) => slots !== undefined,
 
-  kept: (owed: Debt, rule: Rule, instant: bigint) => paid(owed, rule, latest(instant, owed.since)).units,
+  kept: (owed: Debt, rule: Rule, instant: bigint) =>
+    drainedUntil(owed, rule, latest(instant, owed.since)).units,
 
   parts: (rule: Rule) => rule.windowTicks,
 
@@ -43,7 +44,7 @@ export const debt = {
    * `windowTicks`, rounded down. Below 0 where more than the capacity is owed.
    */
   room(owed: Debt, rule: Rule, instant: bigint): bigint {
-    const free = rule.capacity * rule.windowTicks - paid(owed, rule, instant).units
+    const free = rule.capacity * rule.windowTicks - drainedUntil(owed, rule, instant).units
     return (free >= 0n ? free : free - rule.windowTicks + 1n) / rule.windowTicks
   },
 
@@ -64,10 +65,10 @@ export interface Debt {
   /** The largest limit that has paid any of it off. */
   readonly fastest: bigint
   /** With slots: what was charged since nothing was owed, as long as no other limit has paid any of it off. */
-  readonly apart?: Apart | undefined
+  readonly bySlot?: UnitsBySlot | undefined
 }
 
-interface Apart {
+interface UnitsBySlot {
   /** The instant of the first charge, when nothing was owed. */
   readonly begun: bigint
   /** The number of the newest slot that was charged. */
@@ -83,17 +84,17 @@ interface Apart {
  * down to 0.
  *
  * With the option `slots`, the units of admissions and charges are counted a second time, by the slot of time in which they came
- * (`apart`), so that `released` can take one of them out again. This count begins anew where nothing was owed. It is drained at a
+ * (`bySlot`), so that `released` can take one of them out again. This count begins anew where nothing was owed. It is drained at a
  * single limit, as it does not tell when limits changed. So it ends with a write under any limit but the fastest so far, and does
  * not begin under a slower one.
  */
 function written(owed: Debt, write: Write): Debt {
   const { kind, at, cost, rule } = write
   const instant = kind === 'release' ? latest(at, owed.since) : at
-  const { units, since } = paid(owed, rule, instant)
+  const { units, since } = drainedUntil(owed, rule, instant)
   const fastest = latest(owed.fastest, rule.limit)
   const isAnotherPace = owed.fastest !== 0n && owed.fastest !== rule.limit
-  const before = { units, since, fastest, apart: isAnotherPace ? undefined : owed.apart }
+  const before = { units, since, fastest, bySlot: isAnotherPace ? undefined : owed.bySlot }
   const change = cost * rule.windowTicks
   if (kind === 'refund') return { ...before, units: units > change ? units - change : 0n }
   if (kind === 'release') return released(before, write, instant)
@@ -102,44 +103,53 @@ function written(owed: Debt, write: Write): Debt {
   if (rule.options.slots === undefined) return { ...before, units: charged }
   const slot = at / slotWidth(rule)
   const isBegun = units === 0n && owed.fastest <= rule.limit
-  const apart = isBegun ? { begun: at, newest: slot, units: new Map() } : before.apart
-  return { ...before, units: charged, apart: apart && counted(apart, slot, charged - units, rule) }
+  const bySlot = isBegun ? { begun: at, newest: slot, units: new Map() } : before.bySlot
+  return { ...before, units: charged, bySlot: bySlot && withCharge(bySlot, slot, charged - units, rule) }
 }
 
 /**
- * Returns `apart`, the units of charges by the slot of time in which they came, with one more charge in the slot number `slot`.
+ * Returns `bySlot`, the units of charges by the slot of time in which they came, with one more charge in the slot number `slot`.
  * `charged` is what it added to the debt, in units x ticks. It is rounded up to whole units, as a debt that is counted anew from
  * the slots must not be too small. No slot holds more than can have been charged while it lasted: twice the capacity, the most
  * that may be owed at once, and what drained meanwhile.
  */
-function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart {
-  const held = apart.units.get(slot) ?? 0n
+function withCharge(bySlot: UnitsBySlot, slot: bigint, charged: bigint, rule: Rule): UnitsBySlot {
+  const held = bySlot.units.get(slot) ?? 0n
   const most = 2n * rule.capacity + ceil(rule.limit * slotTicks(rule), rule.windowTicks)
-  const more = least(ceil(charged, rule.windowTicks), most - held)
-  return { ...apart, newest: latest(apart.newest, slot), units: new Map(apart.units).set(slot, held + more) }
+  const more = leastFrom0(ceil(charged, rule.windowTicks), most - held)
+  return {
+    ...bySlot,
+    newest: latest(bySlot.newest, slot),
+    units: new Map(bySlot.units).set(slot, held + more),
+  }
 }
 
 /**
  * The debt after a release of `cost` units of `charge` at an instant. A debt does not tell whose units have drained, so only what
- * is surely still owed of the charge is given back (`left`; if it is negative, nothing): its units less all that can have drained
+ * is surely still owed of the charge is given back (`surelyOwed`; if it is negative, nothing): its units less all that can have drained
  * since, at `fastest`, the largest limit so far, with a begun tick counted whole.
  *
- * With the option `slots`, charges may also be counted apart, by the slot of time in which they came. If this one is counted so,
+ * With the option `slots`, charges may also be counted by the slot of time in which they came (`bySlot`). If this one is counted so,
  * in one of the newest slots, the debt is counted anew from all slots, without the released units. This mostly frees more, as
  * what has drained is then not all taken for units of this charge. The smaller debt is the result.
  */
 function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): Debt {
   const ticks = ceil(instant - charge!.at, rule.tick)
-  const left = charge!.cost * rule.windowTicks - ticks * owed.fastest
-  const units = owed.units - least(cost * rule.windowTicks, left, owed.units)
-  if (!owed.apart) return { ...owed, units }
+  const surelyOwed = charge!.cost * rule.windowTicks - ticks * owed.fastest
+  const units = owed.units - leastFrom0(cost * rule.windowTicks, surelyOwed, owed.units)
+  if (!owed.bySlot) return { ...owed, units }
   const slot = charge!.at / slotWidth(rule)
-  const isKept = charge!.at >= owed.apart.begun && slot > owed.apart.newest - slotsOf(rule)
-  if (!isKept) return { ...owed, units }
-  const held = owed.apart.units.get(slot)!
-  const apart = { ...owed.apart, units: new Map(owed.apart.units).set(slot, held > cost ? held - cost : 0n) }
-  const anew = recounted(apart, rule, instant)
-  return anew < units ? { ...owed, units: anew, since: instant, apart } : { ...owed, units, apart }
+  const isAmongSlots = charge!.at >= owed.bySlot.begun && slot > owed.bySlot.newest - slotsOf(rule)
+  if (!isAmongSlots) return { ...owed, units }
+  const held = owed.bySlot.units.get(slot)!
+  const bySlot = {
+    ...owed.bySlot,
+    units: new Map(owed.bySlot.units).set(slot, held > cost ? held - cost : 0n),
+  }
+  const fromSlots = debtOfSlots(bySlot, rule, instant)
+  return fromSlots < units
+    ? { ...owed, units: fromSlots, since: instant, bySlot }
+    : { ...owed, units, bySlot }
 }
 
 /**
@@ -147,12 +157,12 @@ function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): D
  * of its slot: the latest it can have come, so never less is owed than in truth. Between two slots the debt drains, down to 0.
  * `end` is the instant up to which it is counted; the newest slot may not be over yet, and then ends at `instant`.
  */
-function recounted({ newest, units }: Apart, rule: Rule, instant: bigint): bigint {
+function debtOfSlots({ newest, units }: UnitsBySlot, rule: Rule, instant: bigint): bigint {
   let owed = 0n
   let end = 0n
   for (const slot of [...units.keys()].sort((a, b) => (a < b ? -1 : 1))) {
     const next =
-      slot === newest ? leastOf((slot + 1n) * slotWidth(rule), instant) : (slot + 1n) * slotWidth(rule)
+      slot === newest ? smaller((slot + 1n) * slotWidth(rule), instant) : (slot + 1n) * slotWidth(rule)
     owed = drained(owed, (next - end) / rule.tick, rule) + units.get(slot)! * rule.windowTicks
     if (owed > MOST_DEBT) owed = MOST_DEBT
     end = next
@@ -164,7 +174,7 @@ const MOST_DEBT = 2n ** 52n
 
 /** The debt that is left, in units x ticks, after so many ticks, in each of which `limit` drains; at least 0. */
 function drained(owed: bigint, ticks: bigint, rule: Rule): bigint {
-  return least(owed - ticks * rule.limit, owed)
+  return leastFrom0(owed - ticks * rule.limit, owed)
 }
 
 /** How many slots of time a policy counts its charges in, so that a release can take one of them out. */
@@ -188,13 +198,13 @@ function ceil(number: bigint, by: bigint): bigint {
 }
 
 /** The smaller of two numbers. */
-function leastOf(a: bigint, b: bigint): bigint {
+function smaller(a: bigint, b: bigint): bigint {
   return a < b ? a : b
 }
 
 /** The smallest of some numbers; 0 if that is negative. */
-export function least(...numbers: readonly bigint[]): bigint {
-  return latest(0n, numbers.reduce(leastOf))
+export function leastFrom0(...numbers: readonly bigint[]): bigint {
+  return latest(0n, numbers.reduce(smaller))
 }
 
 /**
@@ -204,7 +214,7 @@ export function least(...numbers: readonly bigint[]): bigint {
  * which must not drain what is charged later. Before `since`, which may be the instant of a booking ahead, the debt stays as it
  * is.
  */
-function paid(owed: Debt, { limit, tick }: Rule, instant: bigint): Pick<Debt, 'units' | 'since'> {
+function drainedUntil(owed: Debt, { limit, tick }: Rule, instant: bigint): Pick<Debt, 'units' | 'since'> {
   const { units, since } = owed
   if (instant < since) return { units, since }
   const ticks = (instant - since) / tick

@@ -60,17 +60,16 @@ const NEWEST = 1000n
 
 /**
  * Drops up to `cost` units of the entries of exactly this instant, as far as they are among the newest 1,000 units of the log:
- * the product looks through no more of a log for a release. `newer` counts the units from the newest entry on; `seen` are those
- * of an entry within that bound.
+ * the product looks through no more of a log for a release.
  */
 function dropEntriesAt(entries: Entry[], instant: bigint, cost: bigint): void {
-  let newer = 0n
+  let newerUnits = 0n
   for (let i = entries.length - 1; i >= 0; i--) {
     const { at, units } = entries[i]!
-    const seen = units < NEWEST - newer ? units : NEWEST - newer
-    newer += units
-    if (at !== instant || seen <= 0n) continue
-    const dropped = seen < cost ? seen : cost
+    const withinBound = units < NEWEST - newerUnits ? units : NEWEST - newerUnits
+    newerUnits += units
+    if (at !== instant || withinBound <= 0n) continue
+    const dropped = withinBound < cost ? withinBound : cost
     entries[i] = { at, units: units - dropped }
     cost -= dropped
   }

@@ -1,6 +1,6 @@
 import { latest } from '../instant.js'
 import type { Model, Rule, Write } from '../rule.js'
-import { debt, type Debt, least } from './debt.js'
+import { debt, type Debt, leastFrom0 } from './debt.js'
 
 /**
  * Token bucket. 'greedy': missing tokens are a debt (see debt.ts). 'interval': `limit` tokens come back together at
@@ -72,7 +72,7 @@ function written(missing: Debt, { kind, at, cost, charge, rule }: Write): Debt {
   if (kind === 'refund') return { units: units > cost ? units - cost : 0n, since, fastest }
   if (kind === 'release') {
     const refills = since / rule.window - charge!.at / rule.window
-    return { units: units - least(cost, charge!.cost - refills * fastest, units), since, fastest }
+    return { units: units - leastFrom0(cost, charge!.cost - refills * fastest, units), since, fastest }
   }
   const charged = units + cost < 2n * rule.capacity ? units + cost : 2n * rule.capacity
   return { units: charged > units ? charged : units, since, fastest }
