@@ -48,14 +48,17 @@ export async function explain(of: OverriddenLimiter, given: PolicySet, key: stri
   const passesAt = isDenied ? dateOf(answer.at) : undefined
 
   const isHeld = decision.reason === 'held' || records.some(({ kind }) => kind === 'hold')
-  const needed = decision.policies.map(({ used }) => (cost === 0 ? 0 : used + cost))
-  const fitsUnder = ({ policies }: PolicySet) => needed.every((units, i) => units <= policies[i]!.capacity)
-  const isDeniedByBlockAlone = blockedUntil && passesAt && passesAt <= blockedUntil
+  const usedWithCall = decision.policies.map(({ used }) => (cost === 0 ? 0 : used + cost))
+  const fitsUnder = ({ policies }: PolicySet) =>
+    usedWithCall.every((units, i) => units <= policies[i]!.capacity)
+  const passesAtEndOfBlock = blockedUntil && passesAt && passesAt <= blockedUntil
+  const isOverridden = set !== given
   /** Of each act whether it alone lets the call pass. */
   const isEnough = {
-    unblock: isDeniedByBlockAlone && !isHeld && fitsUnder(set),
+    unblock: passesAtEndOfBlock && !isHeld && fitsUnder(set),
     reset: set.policies.every(({ capacity }) => cost <= capacity),
-    removeOverride: set !== given && !blockedUntil && !isHeld && fitsUnder(given),
+    removeOverride: isOverridden && !blockedUntil && !isHeld && fitsUnder(given),
+    // An exemption, which needs a store with records, wins over all but a block of an operator.
     override: known && !blockRecord,
   }
   const cures = CURES.filter((act) => isDenied && isEnough[act])

@@ -206,17 +206,18 @@ export class Limiter {
     signal?: AbortSignal,
   ): Promise<{ readonly decision: Decision; readonly storeMs: number }> {
     const { given, callerKey, key, cost } = part
-    const id = 1 + Math.floor(Math.random() * 2 ** 48)
-    const call = { key, cost, id, ttl: ttl * 1000, atEnd }
+    const randomId = 1 + Math.floor(Math.random() * 2 ** 48)
+    const call = { key, cost, id: randomId, ttl: ttl * 1000, atEnd }
     const reservationFrom = (answer: Answer): Reservation => {
       const { degraded } = answer
       // A list with a limit of 0 has no state: it denies every call.
-      const storeKeeper = part.set.keyspace.reservations && this.#reservationsByOverride(given, key)
+      const hasState = part.set.keyspace.reservations !== undefined
+      const inStore = hasState ? this.#reservationsByOverride(given, key) : undefined
       // In an outage it is as local as the decision, and its end is one of this process's clock.
-      const keeper = degraded ? degraded.by?.reservations : storeKeeper
+      const reservations = degraded ? degraded.by?.reservations : inStore
       const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
-      const facts = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
-      return new Reservation(isDenied(answer) ? undefined : keeper, facts, now)
+      const reserved = { key, id: randomId, decidedAt: answer.now, end: answer.now + call.ttl }
+      return new Reservation(isDenied(answer) ? undefined : reservations, reserved, now)
     }
     const { answer, waited, storeTime } = await this.#queue.turnByAsking(part.set, {
       ask: (how, caller) => {
@@ -232,8 +233,9 @@ export class Limiter {
       signal,
     })
     const { set } = part
-    // A call that passes uncharged has one that holds nothing: in shadow mode, in an outage, and on an exempt key.
-    const reservation = isDenied(answer) && set.enforce ? undefined : reservationFrom(answer)
+    const mayGoOn = !isDenied(answer) || !set.enforce
+    // A call that passes uncharged has a reservation that holds nothing: in shadow mode, in an outage, and on an exempt key.
+    const reservation = mayGoOn ? reservationFrom(answer) : undefined
     if (reservation) this.#held!.add(reservation, cost, answer.now)
     const wait = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
     return {
@@ -357,32 +359,29 @@ export class Limiter {
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
     const given = this.#policySetOf(options?.policies)
     const checked = options as CheckedOptions
-    const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
-    const stored = kept && kept === key ? key : storedKey(key)
+    const areChecked = checked?.[CHECKED] === options
+    const { cost, maxWait, [KEY]: checkedKey } = areChecked ? checked : waitOf(options)
+    const stored = checkedKey && checkedKey === key ? key : storedKey(key)
     const { mayHaveOverrides } = this.#records
     if (mayHaveOverrides) await this[UNREAD]
     let set = mayHaveOverrides ? this.#records.withOverride(given, stored, true) : given
-    const us = maxWait * 1000
+    const maxWaitUs = maxWait * 1000
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
-    const asking = booked ? { ...set, booked } : set
+    const reportingSet = booked ? { ...set, booked } : set
     const { answer, waited, late, storeTime } = this.reserves
       ? await this.#queue.turnByAsking(set, {
-          // By the override that is in force at each question.
-          ask: (how, caller) =>
-            (set = this.#records.withOverride(given, stored, true)).keyspace.decide(
-              how,
-              stored,
-              cost,
-              0,
-              caller,
-            ),
+          ask: (how, caller) => {
+            const inForceNow = this.#records.withOverride(given, stored, true)
+            set = inForceNow
+            return inForceNow.keyspace.decide(how, stored, cost, 0, caller)
+          },
           undo: (late) => giveBack(keyspaceOf(set, late), stored, cost, late),
           charge: 'commit',
-          maxWait: us,
+          maxWait: maxWaitUs,
           signal: options.signal,
         })
-      : await this.#queue.turn(asking, stored, cost, us, options.signal)
+      : await this.#queue.turn(reportingSet, stored, cost, maxWaitUs, options.signal)
     if (this.reserves && set.nearing) booked?.(answer)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
@@ -401,7 +400,7 @@ export class Limiter {
    * INVALID_DURATION; the signal's reason when it aborts.
    */
   async reserve(key: string, options: ReserveOptions): Promise<Decision> {
-    this.#policySetOf(options?.policies)
+    this.#policySetOf(options?.policies) // throws if the limiter is closed or the list is not valid
     requireReserving(this)
     const terms = reserveOf(options)
     if (this.#records.mayHaveOverrides) await this[UNREAD]
@@ -521,17 +520,19 @@ export class Limiter {
 
   /**
    * Carries out an act on a whole key under every list of policies that the limiter knows, because each may have separate state. A
-   * list in `options` is known from then on: `#policySetOf` opens it. Words need a store with records, before anything is changed.
+   * list in `options` is known from then on: `#policySetOf` opens it.
    */
   async #actOnKey(change: KeyAct, options: BlockOptions = {}): Promise<void> {
     const of = this.#overridden
-    if ((options.reason ?? options.by) !== undefined) recordsOf(of)
+    const hasReasonOrName = (options.reason ?? options.by) !== undefined
+    if (hasReasonOrName) recordsOf(of) // throws for a store without records
     this.#policySetOf(options.policies)
     const unread = this.#records.mayHaveOverrides && this[UNREAD]
     if (unread) await unread // so that calls are carried out in their order
-    const correct = (each: KeyAct) => this.#sets.correct({ ...each, key: storedKey(each.key) })
-    if (change.kind === 'reset' || change.duration === 0) await lift(of, change, correct)
-    else await impose(of, change, options, correct)
+    const changeState = (each: KeyAct) => this.#sets.correct({ ...each, key: storedKey(each.key) })
+    const endsEarlierAct = change.kind === 'reset' || change.duration === 0
+    if (endsEarlierAct) await lift(of, change, changeState)
+    else await impose(of, change, options, changeState)
   }
 
   /**
