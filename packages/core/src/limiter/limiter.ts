@@ -1,7 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { giveBack } from '../stores/giving-back.js'
-import type { ReservationChange, ReservationEffect } from '../stores/reservations.js'
+import type { ReservationChange, ReservationEffect, ReserveCall } from '../stores/reservations.js'
 import { type Answer, isDenied, type Receiver } from '../stores/store.js'
 import type { Report, Reservations, Store } from '../stores/store.js'
 import { PolicyError } from '../values/errors.js'
@@ -208,17 +208,6 @@ export class Limiter {
     const { given, callerKey, key, cost } = part
     const randomId = 1 + Math.floor(Math.random() * 2 ** 48)
     const call = { key, cost, id: randomId, ttl: ttl * 1000, atEnd }
-    const reservationFrom = (answer: Answer): Reservation => {
-      const { degraded } = answer
-      // A list with a limit of 0 has no state: it denies every call.
-      const hasState = part.set.keyspace.reservations !== undefined
-      const inStore = hasState ? this.#reservationsByOverride(given, key) : undefined
-      // In an outage it is as local as the decision, and its end is one of this process's clock.
-      const reservations = degraded ? degraded.by?.reservations : inStore
-      const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
-      const reserved = { key, id: randomId, decidedAt: answer.now, end: answer.now + call.ttl }
-      return new Reservation(isDenied(answer) ? undefined : reservations, reserved, now)
-    }
     const { answer, waited, storeTime } = await this.#queue.turnByAsking(part.set, {
       ask: (how, caller) => {
         const { keyspace } = (part.set = this.#records.withOverride(given, key, true))
@@ -227,7 +216,7 @@ export class Limiter {
           ? reservations.reserve(call, caller)
           : keyspace.decide(how, key, cost, 0, caller)
       },
-      undo: (late) => reservationFrom(late).release(),
+      undo: (late) => this.#reservationMade(part, call, late).release(),
       charge: 'consume',
       maxWait: maxWait * 1000,
       signal,
@@ -235,13 +224,26 @@ export class Limiter {
     const { set } = part
     const mayGoOn = !isDenied(answer) || !set.enforce
     // A call that passes uncharged has a reservation that holds nothing: in shadow mode, in an outage, and on an exempt key.
-    const reservation = mayGoOn ? reservationFrom(answer) : undefined
+    const reservation = mayGoOn ? this.#reservationMade(part, call, answer) : undefined
     if (reservation) this.#held!.add(reservation, cost, answer.now)
     const wait = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
     return {
       decision: new Decision(set, { waited: wait, ...answer }, callerKey, cost),
       storeMs: storeTime / 1000,
     }
+  }
+
+  /** Returns the reservation that a call on one key has made by this answer. One that is denied, but passes, holds nothing. */
+  #reservationMade({ set, given, key }: LimiterPart, { id, ttl }: ReserveCall, answer: Answer): Reservation {
+    const { degraded } = answer
+    // A list with a limit of 0 has no state: it denies every call.
+    const hasState = set.keyspace.reservations !== undefined
+    const inStore = hasState ? this.#reservationsByOverride(given, key) : undefined
+    // In an outage it is as local as the decision, and its end is one of this process's clock.
+    const reservations = degraded ? degraded.by?.reservations : inStore
+    const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
+    const reserved = { key, id, decidedAt: answer.now, end: answer.now + ttl }
+    return new Reservation(isDenied(answer) ? undefined : reservations, reserved, now)
   }
 
   /**
