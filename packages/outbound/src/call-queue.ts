@@ -58,9 +58,8 @@ export class CallQueue implements Client {
     this.#limiters = limiters
     const turnSources: readonly (TurnSource & { readonly name?: string })[] = adaptive ? [adaptive] : limiters
     // Permits are taken before the last turn, so that no call holds one while it waits for the others.
-    const stages = turnSources.map((turnSource, i) =>
-      sharedKeyQueues(turnSource, i === turnSources.length - 1 ? permits : []),
-    )
+    const last = turnSources.length - 1
+    const stages = turnSources.map((turnSource, i) => sharedKeyQueues(turnSource, i === last ? permits : []))
     const [first = new KeyQueues(undefined, permits), ...further] = stages
     this.#stages = [first, ...further]
     this.#source = { ...(name !== undefined && { queue: name }), limiter: turnSources[0]?.name }

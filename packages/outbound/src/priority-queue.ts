@@ -24,31 +24,29 @@ export class PriorityQueue<T extends Queued<T>> {
   /** Turns that wait. */
   size = 0
 
-  /** Adds a turn behind those of its tenant and priority. The turns of one priority are a level, which the first of them begins. */
+  /**
+   * Adds a turn behind those of its tenant and priority. The turns of one priority are a level, which the first of them begins. Levels
+   * are in a heap, with the next one at its top, and from two on also in a Map by priority. `spareLevel` is an empty one that an earlier
+   * queue has left.
+   */
   add(turn: T): void {
     const { priority } = turn.terms
     const [top] = this.#heap
-    const known = top?.priority === priority ? top : this.#levels?.get(priority)
-    const level = known ?? this.#beginLevel(priority)
+    let level = top?.priority === priority ? top : this.#levels?.get(priority)
+    const isFirstOfPriority = level === undefined
+    level ??= spareLevel ?? new Level<T>()
+    if (isFirstOfPriority) {
+      spareLevel = undefined
+      level.begin(priority, this.#heap.length)
+      this.#heap.push(level)
+    }
+    if (isFirstOfPriority && top) {
+      this.#levels ??= new Map([[top.priority, top]])
+      this.#levels.set(priority, level)
+      this.#rise(level)
+    }
     level.add(turn)
     this.size++
-  }
-
-  /**
-   * Begins the level of a priority, and puts it into the heap, at whose top is the next level. From two on levels are also in a Map
-   * by priority. `spareLevel` is an empty one that an earlier queue has left.
-   */
-  #beginLevel(priority: number): Level<T> {
-    const [top] = this.#heap
-    const level: Level<T> = spareLevel ?? new Level<T>()
-    spareLevel = undefined
-    level.begin(priority, this.#heap.length)
-    this.#heap.push(level)
-    if (!top) return level
-    this.#levels ??= new Map([[top.priority, top]])
-    this.#levels.set(priority, level)
-    this.#rise(level)
-    return level
   }
 
   /**

@@ -303,10 +303,10 @@ const HALF_SPAN_S = 0.125
 const FRESH_MS = 1000
 
 /**
- * Returns the statements on a table. A row is written only if it still has the version that the change is based on, which is -1
- * for a row that does not exist yet. Each id is looked up by itself: with "any" or a join Postgres compares each row of a table
- * of some hundred rows with each id. To write all rows or none, the statement divides by zero if it wrote fewer than asked, which
- * undoes it. `bySession` is the table's name as a session may resolve it: the read tells where that is another table.
+ * Returns the statements on a table. Those that write take what `#write` gives them: the columns of the rows ($1 to $5, the last is the
+ * version that the row must still have, or -1), the middle and the half of the span in which Postgres's clock must lie ($6, $7), and the
+ * mark ($8). Each id is looked up by itself: with "any" or a join Postgres compares each row of a table of some hundred rows with each
+ * id. `bySession` is the table's name as a session may resolve it: the read tells where that is another table.
  */
 function statementsFor(table: string, bySession: string): Record<StatementName, Statement> {
   // Arrays are parameters by themselves: a cast in the statement would be carried out for every row.
@@ -332,7 +332,7 @@ left join (
   cross join lateral (select version, state from ${table} where id = asked.id offset 0) row
 ) kept on true`),
     write: statementOf(write),
-    // A statement that fails has written nothing: 1 / 0 unless all of them were written.
+    // All or none: it divides by 0 unless all rows were written, and a statement that fails has written nothing.
     writeAll: statementOf(`with written as (${write})
 select *, (1 / (count(*) over () = cardinality($1::uuid[]))::int)::text as done from written`),
     writeOne: statementOf(`update ${table} set version = $2, expires = $3, state = decode($4, 'hex')

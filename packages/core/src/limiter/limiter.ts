@@ -82,13 +82,13 @@ export class Limiter {
   readonly #sets: PolicySets
   /** Returns the policies of calls that bring none. */
   readonly #policies: () => readonly Policy[]
-  /** The set of these, until `#forgetSet` is called or the limiter is closed; undefined where `#policies` is asked at each call. */
-  #set: PolicySet | undefined
+  /** The set of these, while it need not be looked up: undefined where `#policies` is asked at each call, and once it has changed. */
+  #ownSet: PolicySet | undefined
   /** The list that `#policies` returned last, and its set. */
-  #list: readonly Policy[]
-  #setOfList: PolicySet
-  /** Makes the next call look the set up anew. Undefined unless `#policies` reports when its policies change. */
-  readonly #forgetSet: (() => void) | undefined
+  #lastList: readonly Policy[]
+  #lastSet: PolicySet
+  /** Makes the next call ask `#policies` anew. Undefined unless that reports when its policies change. */
+  readonly #forgetOwnSet: (() => void) | undefined
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */
   readonly #records: LimiterRecords
@@ -130,13 +130,13 @@ export class Limiter {
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const firstList = this.#policies()
     const firstSet = this.#sets.declare([firstList, ...tiers], store?.maxShapes)
-    this.#list = firstList
-    this.#setOfList = firstSet
+    this.#lastList = firstList
+    this.#lastSet = firstSet
     const follow = (policies as { readonly [FOLLOW]?: (changed: () => void) => void })[FOLLOW]
-    this.#forgetSet = follow && (() => void (this.#set = undefined))
-    follow?.(this.#forgetSet!)
+    this.#forgetOwnSet = follow && (() => void (this.#ownSet = undefined))
+    follow?.(this.#forgetOwnSet!)
     const isAskedAtEachCall = typeof policies === 'function' && !follow
-    this.#set = isAskedAtEachCall ? undefined : firstSet
+    this.#ownSet = isAskedAtEachCall ? undefined : firstSet
     if (penalty) warnIfFresh(name, firstList, penalty)
     const hasWindow = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
     if (nearing && ![firstList, ...tiers].every(hasWindow))
@@ -233,19 +233,6 @@ export class Limiter {
     }
   }
 
-  /** Returns the reservation that a call on one key has made by this answer. One that is denied, but passes, holds nothing. */
-  #reservationMade({ set, given, key }: LimiterPart, { id, ttl }: ReserveCall, answer: Answer): Reservation {
-    const { degraded } = answer
-    // A list with a limit of 0 has no state: it denies every call.
-    const hasState = set.keyspace.reservations !== undefined
-    const inStore = hasState ? this.#reservationsByOverride(given, key) : undefined
-    // In an outage it is as local as the decision, and its end is one of this process's clock.
-    const reservations = degraded ? degraded.by?.reservations : inStore
-    const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
-    const reserved = { key, id, decidedAt: answer.now, end: answer.now + ttl }
-    return new Reservation(isDenied(answer) ? undefined : reservations, reserved, now)
-  }
-
   /**
    * @internal Reports the decision about one key of a call on several keys. If a penalty has just blocked the key, the block
    * is copied to the states that the limiter keeps of it under its other lists of policies. Listeners of 'decision' get the
@@ -287,7 +274,7 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    const set = (options === undefined && this.#set) || this.#policySetOf(options?.policies)
+    const set = (options === undefined && this.#ownSet) || this.#policySetOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const records = this.#records
@@ -423,6 +410,19 @@ export class Limiter {
     return new Reservation(this.#reservationsByOverride(given, reserved.key), reserved, () =>
       this.#storeNow(),
     )
+  }
+
+  /** Returns the reservation that a call on one key has made by this answer. One that is denied, but passes, holds nothing. */
+  #reservationMade({ set, given, key }: LimiterPart, { id, ttl }: ReserveCall, answer: Answer): Reservation {
+    const { degraded } = answer
+    // A list with a limit of 0 has no state: it denies every call.
+    const hasState = set.keyspace.reservations !== undefined
+    const inStore = hasState ? this.#reservationsByOverride(given, key) : undefined
+    // In an outage it is as local as the decision, and its end is one of this process's clock.
+    const reservations = degraded ? degraded.by?.reservations : inStore
+    const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
+    const reserved = { key, id, decidedAt: answer.now, end: answer.now + ttl }
+    return new Reservation(isDenied(answer) ? undefined : reservations, reserved, now)
   }
 
   /**
@@ -563,7 +563,7 @@ export class Limiter {
 
   /** The policies that it was made with, or those in force if they are a function. */
   get policies(): readonly Policy[] {
-    return (this.#set ?? this.#sets.get(this.#policies())).policies
+    return (this.#ownSet ?? this.#sets.get(this.#policies())).policies
   }
 
   /** Calls of `acquire` and `reserve` in this process that wait for their turn. */
@@ -600,7 +600,7 @@ export class Limiter {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    this.#set = undefined
+    this.#ownSet = undefined
     this.#records.listeners.delete(this.#heard)
     this.#records.known?.leave()
     await this.#queue.close(closedError('limiter'))
@@ -671,12 +671,12 @@ export class Limiter {
   #policySetOf(policies: readonly Policy[] | undefined): PolicySet {
     if (this.#closed) throw closedError('limiter')
     if (policies !== undefined) return this.#sets.get(policies, 'plan')
-    if (this.#set) return this.#set
+    if (this.#ownSet) return this.#ownSet
     const list = this.#policies()
-    if (list !== this.#list) this.#setOfList = this.#sets.get(list, 'default')
-    this.#list = list
-    if (this.#forgetSet) this.#set = this.#setOfList
-    return this.#setOfList
+    if (list !== this.#lastList) this.#lastSet = this.#sets.get(list, 'default')
+    this.#lastList = list
+    if (this.#forgetOwnSet) this.#ownSet = this.#lastSet
+    return this.#lastSet
   }
 }
 
