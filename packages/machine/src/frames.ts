@@ -31,10 +31,9 @@ export class FrameWriter {
   }
 
   /**
-   * Writes a frame to the buffer: a header, the numbers as doubles of 8 bytes, then the text, in Latin-1 or if it has other
-   * characters in UTF-16. The header of ten bytes holds the length in bytes, the kind of the message, the form of the text, the
-   * tag and the count of numbers. The tag is a small number whose meaning depends on the kind. In a call, for example, it says
-   * which list of policies the call is about.
+   * Writes a frame to the buffer: a header (`AT`), the numbers as doubles of 8 bytes, then the text, in Latin-1 or if it has other
+   * characters in UTF-16. The tag is a small number whose meaning depends on the kind. In a call, for example, it says which list of
+   * policies the call is about.
    * @throws {RangeError} for a frame that is too long.
    */
   add(kind: number, tag: number, numbers: readonly number[], text = ''): void {
@@ -95,7 +94,7 @@ export class FrameReader {
     const bytes = this.#rest ? Buffer.concat([this.#rest, chunk]) : chunk
     let start = 0
     while (bytes.length - start >= HEADER_BYTES) {
-      const length = bytes.readUInt32LE(start)
+      const length = bytes.readUInt32LE(start + AT.length)
       if (length < HEADER_BYTES || length > this.most) {
         throw new MalformedFrame(`a frame of ${length} bytes`)
       }
@@ -108,27 +107,28 @@ export class FrameReader {
 }
 
 /**
- * Reads the frame of this length, in bytes, at `start`. Its header of ten bytes holds the length (4), the kind (1), whether the
- * text is UTF-16 (1), the tag (2) and the count of numbers (2).
+ * Reads the frame of this length, in bytes, at `start`: its header (`AT`), its numbers, and the text in the rest.
  * @throws {MalformedFrame} if its count of numbers needs more bytes than it has.
  */
 function frameAt(bytes: Buffer, start: number, length: number): Frame {
-  const count = bytes.readUInt16LE(start + 8)
+  const count = bytes.readUInt16LE(start + AT.count)
   const textAt = start + HEADER_BYTES + 8 * count
   const end = start + length
   if (textAt > end) throw new MalformedFrame(`${count} numbers in a frame of ${length} bytes`)
   const numbers: number[] = []
   for (let at = start + HEADER_BYTES; at < textAt; at += 8) numbers.push(bytes.readDoubleLE(at))
-  const isWide = bytes[start + 5] === 1
+  const isWide = bytes[start + AT.isWide] === 1
   return {
-    kind: bytes[start + 4]!,
-    tag: bytes.readUInt16LE(start + 6),
+    kind: bytes[start + AT.kind]!,
+    tag: bytes.readUInt16LE(start + AT.tag),
     numbers,
     text: textAt === end ? '' : bytes.toString(isWide ? 'utf16le' : 'latin1', textAt, end),
   }
 }
 
 const HEADER_BYTES = 10
+/** The places of what a header holds: the frame's length in bytes, its kind, whether its text is UTF-16, its tag, the count of its numbers. */
+const AT = { length: 0, kind: 4, isWide: 5, tag: 6, count: 8 }
 /** A key has at most 8,192 UTF-16 units, and a call of a semaphore at most 100 tickets. */
 const MOST_BYTES = 2 ** 16
 /** All records of operators, of many limiters, are one reply. */

@@ -346,7 +346,7 @@ export class LocalServer implements MachineServer, PermitHolder {
 class KeptBookings {
   readonly #byNumber = new Map<number, Booking>()
   #numbers = 0
-  #sweepAt = LEAST_SWEPT
+  #sweepAtSize = LEAST_SWEPT_SIZE
 
   /**
    * Keeps a booking, and returns the number by which its process confirms or cancels it. `now`, in microseconds, serves to forget
@@ -355,7 +355,7 @@ class KeptBookings {
   keep(booking: Booking, now: number): number {
     const number = ++this.#numbers
     this.#byNumber.set(number, booking)
-    if (this.#byNumber.size >= this.#sweepAt) this.#sweep(now)
+    if (this.#byNumber.size >= this.#sweepAtSize) this.#sweep(now)
     return number
   }
 
@@ -374,9 +374,9 @@ class KeptBookings {
    */
   #sweep(now: number): void {
     for (const [number, { at }] of this.#byNumber) if (at + KEPT_US < now) this.#byNumber.delete(number)
-    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#byNumber.size)
+    this.#sweepAtSize = Math.max(LEAST_SWEPT_SIZE, 2 * this.#byNumber.size)
   }
 }
 
-const LEAST_SWEPT = 1024
+const LEAST_SWEPT_SIZE = 1024
 const KEPT_US = 60_000_000

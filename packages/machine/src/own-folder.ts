@@ -17,14 +17,19 @@ export function takeFolder(folder: string): string | undefined {
   const state = withPathInError(folder, lstatOrMake)
   if (state.uid !== process.getuid!()) return `belongs to the user ${state.uid}`
   if (!state.isDirectory()) return 'is no directory'
-  if ((state.mode & 0o077) !== 0) throw notOwn(folder, `has mode ${octalMode(state)}: chmod 700 ${folder}`)
+  if (isOpenToOthers(state)) throw notOwn(folder, `has mode ${octalMode(state)}: chmod 700 ${folder}`)
   return undefined
 }
 
 /** Whether a folder is there, and is this user's alone. */
 export function isOwnFolder(folder: string): boolean {
   const state = lstatSync(folder, { throwIfNoEntry: false })
-  return state !== undefined && state.isDirectory() && belongsToThisUser(state) && (state.mode & 0o077) === 0
+  return state !== undefined && state.isDirectory() && belongsToThisUser(state) && !isOpenToOthers(state)
+}
+
+/** Whether the permissions of a folder let anybody but its user do anything. */
+function isOpenToOthers({ mode }: Stats): boolean {
+  return (mode & 0o077) !== 0
 }
 
 /**
@@ -43,7 +48,8 @@ export function takeParents(folder: string): void {
     if (!belongsToThisUser(state) && state.uid !== 0) throw unsafe(parent, `belongs to the user ${state.uid}`)
     if (state.isSymbolicLink())
       return takeParents(resolve(dirname(parent), readlinkSync(parent), ...names.slice(i)))
-    if ((state.mode & 0o022) !== 0 && (state.mode & STICKY) === 0)
+    const canOthersWrite = (state.mode & 0o022) !== 0
+    if (canOthersWrite && (state.mode & STICKY) === 0)
       throw unsafe(parent, `has mode ${octalMode(state)}: chmod go-w ${parent}`)
   }
 }

@@ -101,21 +101,21 @@ interface AnswerTag {
   readonly hasHeld: boolean
 }
 
-/** The tag of an answer: the number of its reason, 8 with `used`, 16 times `binding` (below 256), and 4096 with `held`. */
+/** The bits of an answer's tag: the number of its reason, whether it has `used`, the place of the binding policy, whether it has `held`. */
+const [REASON_BITS, USED_BIT, BINDING_BITS, HELD_BIT] = [0b111, 1 << 3, 0xff << 4, 1 << 12]
+
+/** The tag of an answer: one number, in whose bits its reason and its form are packed. */
 export function answerTag({ reason, binding, hasUsed, hasHeld }: AnswerTag): number {
-  return REASONS.indexOf(reason) + (hasUsed ? 8 : 0) + 16 * binding + (hasHeld ? 4096 : 0)
+  return REASONS.indexOf(reason) | (hasUsed ? USED_BIT : 0) | (binding << 4) | (hasHeld ? HELD_BIT : 0)
 }
 
-/**
- * Reads the tag of an answer, one number: its lowest 3 bits are the reason of a denial, bits 4 to 11 the place of the binding policy,
- * and two more bits say whether the answer has the units that are used (8) and those that are reserved (4096).
- */
+/** Reads the tag of an answer: the reason of a denial, the place of the binding policy, and which optional numbers there are. */
 export function readAnswerTag(tag: number): AnswerTag {
   return {
-    reason: REASONS[tag & 7],
-    binding: (tag & 4095) >> 4,
-    hasUsed: (tag & 8) !== 0,
-    hasHeld: (tag & 4096) !== 0,
+    reason: REASONS[tag & REASON_BITS],
+    binding: (tag & BINDING_BITS) >> 4,
+    hasUsed: (tag & USED_BIT) !== 0,
+    hasHeld: (tag & HELD_BIT) !== 0,
   }
 }
 
@@ -141,8 +141,8 @@ export function changeOf(key: string, numbers: readonly number[]): ReservationCh
     number,
   ]
   const reserved = { key, id, decidedAt, end }
-  if (numbers.length === 4)
-    return { ...reserved, kind: 'settle', units: wholeNumber(numbers[3], LARGEST_COST) }
+  const isSettling = numbers.length === 4
+  if (isSettling) return { ...reserved, kind: 'settle', units: wholeNumber(numbers[3], LARGEST_COST) }
   const atEnd = numbers.length > 5 ? wholeNumber(numbers[5], LARGEST_COST) : undefined
   return { ...reserved, kind: 'extend', ttl: wholeNumber(numbers[4]), atEnd }
 }

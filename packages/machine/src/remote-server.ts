@@ -251,9 +251,11 @@ export class RemoteServer implements MachineServer {
    */
   readonly #send = (call: RemoteCall): void => {
     if (this.#error) return call.fail(this.#error)
+    const isFlushDue = this.#waiting.length > 0
     this.#waiting.push(call)
-    if (this.#waiting.length > 1) return call.caller?.queued?.(true)
-    if (this.#written.length - this.#answered < FEW_CALLS) return this.#flush()
+    if (isFlushDue) return call.caller?.queued?.(true)
+    const unanswered = this.#written.length - this.#answered
+    if (unanswered < FEW_CALLS) return this.#flush()
     call.caller?.queued?.(true)
     setImmediate(() => this.#flush())
   }
@@ -373,12 +375,11 @@ const NONE: number[] = []
 
 /**
  * The answer of a store, read from a reply. Six numbers are always there: the instant `now` of the decision; `at`, when the cost
- * fits or was booked; the units that remain; `resetAt`, when all are free again; `last`; and when a block of the key ends, or 0.
- * In a denial, `last` is the instant at which one unit more than remains would fit; otherwise the number by which the server knows
- * the booking, 0 without one. Then follow, as far as they are there: `parts`, three numbers for each of several policies; the units
- * `used` under each policy; and `held`, the units of each that reservations hold, with their next end and how many these are. `key`
- * and `cost` are those of the call, `epoch` that of the server: a booking keeps all three for when it is cancelled, and the answer
- * the epoch for when its charge is released.
+ * fits or was booked; the units that remain; `resetAt`, when all are free again; in a denial the instant at which one unit more than
+ * remains would fit, otherwise the number by which the server knows the booking, 0 without one; and when a block of the key ends, or
+ * 0. Then follow, as far as they are there: `parts`, three numbers for each of several policies; the units `used` under each policy;
+ * and `held`, the units of each that reservations hold, with their next end and how many these are. A booking keeps the `key`, the
+ * `cost` and the server's `epoch` for when it is cancelled, and the answer the epoch for when its charge is released.
  */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,
@@ -388,18 +389,19 @@ function answerIn(
 ): Answer {
   if (numbers.length < 6) throw new MalformedFrame(`an answer of ${numbers.length} numbers`)
   const [now, at, remaining] = [numbers[0]!, numbers[1]!, numbers[2]!]
-  const [resetAt, last, blockedUntil] = [numbers[3]!, numbers[4]!, numbers[5]!]
+  const [resetAt, nextUnitAtOrBooking, blockedUntil] = [numbers[3]!, numbers[4]!, numbers[5]!]
   const { reason, binding, hasUsed, hasHeld } = readAnswerTag(tag)
+  // Read from the end: what was taken is no part of the rest any more.
   const rest = numbers.length > 6 ? numbers.slice(6) : NONE
-  const count = hasHeld ? rest.pop() : undefined
+  const heldCount = hasHeld ? rest.pop() : undefined
   const nextEnd = hasHeld ? rest.pop() : undefined
-  const held = count ? rest.splice(-count) : undefined
+  const held = heldCount ? rest.splice(-heldCount) : undefined
   // One number behind the three of each of several policies, or the only one left of a single policy.
   const used = hasUsed ? rest.splice(-Math.ceil(rest.length / 4)) : undefined
   const parts = rest.length > 0 ? rest : undefined
   // Both answers are written out: V8 makes a copy by spread in slower code, and its readers then meet another form of object.
   if (reason !== undefined) {
-    const [nextUnitAt, booking] = [last, undefined]
+    const [nextUnitAt, booking] = [nextUnitAtOrBooking, undefined]
     return {
       now,
       at,
@@ -416,8 +418,9 @@ function answerIn(
       blockedUntil: blockedUntil || undefined,
     }
   }
+  const number = nextUnitAtOrBooking
   const booking: MachineBooking | undefined =
-    last === 0 ? undefined : { key, at, cost, decidedAt: now, epoch, number: last, isCancelled: false }
+    number === 0 ? undefined : { key, at, cost, decidedAt: now, epoch, number, isCancelled: false }
   return { now, at, reason, binding, remaining, resetAt, parts, used, held, nextEnd, booking, epoch }
 }
 

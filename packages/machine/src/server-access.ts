@@ -157,7 +157,8 @@ export class ServerAccess {
         found.socket.destroy()
         throw new Error('another process serves already')
       }
-      if (found === 'closed' || String(meetingPoint.newest()) !== String(newest)) continue
+      const hasOneEnded = found === 'closed'
+      if (hasOneEnded || String(meetingPoint.newest()) !== String(newest)) continue
       if (serve === false) throw new Error('no process serves')
       const own = await this.#serve(newest)
       if (own) return own

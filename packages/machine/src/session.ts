@@ -142,20 +142,21 @@ export class ClientSession implements HostCaller, PermitHolder {
       }
       default: {
         const correction = correctionOf(kind, text, numbers)
-        return this.#correct(this.#keyspaceOf(tag), correction, numbers[1] === 1)
+        const wantsCounts = numbers[1] === 1
+        return this.#correct(this.#keyspaceOf(tag), correction, wantsCounts)
       }
     }
   }
 
   /**
    * Makes a correction, such as a refund, and replies with the units that took effect. After a charge of which the client wants
-   * the counts (`isCounted`), the reply also has what counts then under each policy.
+   * the counts, the reply also has what counts then under each policy.
    */
-  #correct(keyspace: HostedKeyspace, correction: Correction, isCounted: boolean): void {
+  #correct(keyspace: HostedKeyspace, correction: Correction, wantsCounts: boolean): void {
     const counts: number[] = []
     const counted = (all: readonly number[]) => void counts.push(...all)
     const effect = keyspace.correct(
-      isCounted && correction.kind === 'charge' ? { ...correction, counted } : correction,
+      wantsCounts && correction.kind === 'charge' ? { ...correction, counted } : correction,
     )
     this.#writer.add(REPLY.effect, 0, [effect, ...counts])
   }
@@ -207,18 +208,19 @@ export class ClientSession implements HostCaller, PermitHolder {
 
   /**
    * An answer as it is sent, by its tag (`answerTag`) and its numbers. A booking stays here, kept by the host, and its number is
-   * sent. That shares a place (`last`) with `nextUnitAt`, which only denials have; 0 if there is neither.
+   * sent. That shares a place with `nextUnitAt`, which only denials have; 0 if there is neither.
    */
   #packAnswer(answer: Answer): { readonly tag: number; readonly numbers: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts = [], used = [], booking } = answer
     const { nextUnitAt, blockedUntil = 0, held, nextEnd = 0 } = answer
-    const last = nextUnitAt ?? (booking ? this.host.bookings.keep(booking, now) : 0)
+    const bookingNumber = booking ? this.host.bookings.keep(booking, now) : 0
+    const nextUnitAtOrBooking = nextUnitAt ?? bookingNumber
     const numbers = [
       now,
       at,
       remaining,
       resetAt,
-      last,
+      nextUnitAtOrBooking,
       blockedUntil,
       ...parts,
       ...used,

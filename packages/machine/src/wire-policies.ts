@@ -34,8 +34,9 @@ export class WirePolicies {
       throw new PolicyError('INVALID_POLICIES', message)
     }
     const sentPenalty = penalty && numbersOf(penalty)
-    const more = max === undefined ? [sentPenalty].filter(Boolean) : [sentPenalty ?? 0, max]
-    this.text = JSON.stringify([name, sent, ...more])
+    const penaltyIfAny = sentPenalty ? [sentPenalty] : []
+    const penaltyAndMax = max === undefined ? penaltyIfAny : [sentPenalty ?? 0, max]
+    this.text = JSON.stringify([name, sent, ...penaltyAndMax])
   }
 }
 
@@ -97,36 +98,39 @@ function penaltyOf(numbers: readonly number[]): Penalty {
 const NUMBERS: ReadonlySet<string> = new Set(['limit', 'window', 'capacity', 'burst', 'name'])
 
 /**
- * The ways to call a factory, as objects with its options beside those of `NUMBERS`. An option that accepts words is set to each of
- * them in turn; any other to nothing and to `parts`, the number of buckets or slots.
+ * All combinations of a factory's options, but those of `NUMBERS`, in a fixed order. An option that accepts words has each of them in
+ * turn; any other is left out, or is `partCount`, the number of buckets or slots.
  */
-function waysOf(options: Declaration, parts: number): readonly object[] {
-  let ways: readonly object[] = [{}]
+function combinationsOf(options: Declaration, partCount: number): readonly object[] {
+  let combinations: readonly object[] = [{}]
   for (const [name, { domain }] of Object.entries(options)) {
     if (NUMBERS.has(name)) continue
-    const values = domain && 'values' in domain ? domain.values : [undefined, parts]
-    ways = ways.flatMap((way) => values.map((value) => ({ ...way, [name]: value })))
+    const values = domain && 'values' in domain ? domain.values : [undefined, partCount]
+    combinations = combinations.flatMap((others) => values.map((value) => ({ ...others, [name]: value })))
   }
-  return ways
+  return combinations
 }
 
 /** The number of parts makes no other algorithm. */
-const ANY_PARTS = 4
+const ANY_PART_COUNT = 4
 
-/** What `makerOf` has noted, by the name of the algorithm. */
-const MAKERS = new Map<string, readonly [factory: PolicyFactory<object>, way: number]>()
+/** A factory, and the index of a combination of its options. */
+type Maker = readonly [factory: PolicyFactory<object>, combination: number]
+
+/** Of each known algorithm what makes it, by its name. */
+const MAKERS = new Map<string, Maker>()
 
 /**
- * Returns the factory that makes policies of the algorithm `name`, and which of its ways (an index in `waysOf`) does so; of several
- * ways the last, which sets the number of parts. If the name is not known, all factories are tried in all ways, and the names of
- * the algorithms are noted: `@sluice/calendar` may be imported later than this package.
+ * Returns what makes policies of the algorithm `name`, as a factory makes another algorithm for some of its options: the factory and
+ * the combination, of several the last, which sets the number of parts. If the name is not known, all factories are tried with all
+ * combinations, and the algorithms that they make are noted: `@sluice/calendar` may be imported later than this package.
  */
-function makerOf(name: string): readonly [factory: PolicyFactory<object>, way: number] | undefined {
+function makerOf(name: string): Maker | undefined {
   const factories = MAKERS.has(name) ? [] : (Object.values(algorithms) as readonly PolicyFactory<object>[])
   for (const factory of factories) {
-    for (const [i, way] of waysOf(factory.options, ANY_PARTS).entries()) {
+    for (const [i, combination] of combinationsOf(factory.options, ANY_PART_COUNT).entries()) {
       try {
-        const given = Object.create({ limit: 1, window: '1d', ...way }) as object
+        const given = Object.create({ limit: 1, window: '1d', ...combination }) as object
         MAKERS.set(factory(given).algorithm.name, [factory, i])
       } catch {
         // Options that exclude each other.
@@ -143,14 +147,14 @@ function makerOf(name: string): readonly [factory: PolicyFactory<object>, way: n
  * a window.
  */
 function policyOf(...[shape, limit, capacity, calendar]: SentPolicy): Policy {
-  const [name = '', windowMs, parts = '1'] = shape.split('/')
-  const [factory, way] = makerOf(name) ?? []
+  const [name = '', windowMs, partCount = '1'] = shape.split('/')
+  const [factory, combination] = makerOf(name) ?? []
   if (!factory) throw new Error(`no algorithm is named '${name}'`)
   const numbers = { limit, window: `${windowMs}ms`, capacity, burst: capacity }
   // As a prototype: a factory reads the options that it has, and refuses no other, as inherited names are not checked.
   const given = Object.create({
     ...numbers,
-    ...waysOf(factory.options, Number(parts))[way!],
+    ...combinationsOf(factory.options, Number(partCount))[combination!],
     ...calendar,
   }) as object
   const policy = factory(given)

@@ -58,9 +58,8 @@ export class CallQueue implements Client {
     this.#limiters = limiters
     const turnSources: readonly (TurnSource & { readonly name?: string })[] = adaptive ? [adaptive] : limiters
     // Permits are taken before the last turn, so that no call holds one while it waits for the others.
-    const stages = turnSources.map((turnSource, i) =>
-      sharedKeyQueues(turnSource, i === turnSources.length - 1 ? permits : []),
-    )
+    const last = turnSources.length - 1
+    const stages = turnSources.map((turnSource, i) => sharedKeyQueues(turnSource, i === last ? permits : []))
     const [first = new KeyQueues(undefined, permits), ...further] = stages
     this.#stages = [first, ...further]
     this.#source = { ...(name !== undefined && { queue: name }), limiter: turnSources[0]?.name }
@@ -125,7 +124,8 @@ export class CallQueue implements Client {
           return outcome.value
         }
       } catch (error) {
-        if (turn.ending === UNJUDGED) this.events?.ended(turn, false, { error }) // a hook has thrown
+        const hasHookThrown = turn.ending === UNJUDGED
+        if (hasHookThrown) this.events?.ended(turn, false, { error })
         turn.returned('value' in outcome ? USED_COST : undefined)
         if ('value' in outcome) task.discard?.(outcome.value)
         throw error
@@ -153,10 +153,10 @@ export class CallQueue implements Client {
       const stored = last?.stored ?? storedKey(key)
       const keyQueue = this.#stages[0].get(stored)
       if (!last) this.#budget?.earn()
-      if (this.#closed && !(last && this.#drains)) throw new RateLimitExceededError(key, 'closed')
-      if (keyQueue.turns.size >= (this.settings.maxQueue ?? Infinity)) {
-        throw new RateLimitExceededError(key, 'queue')
-      }
+      const isAwaitedRetry = last !== undefined && this.#drains
+      if (this.#closed && !isAwaitedRetry) throw new RateLimitExceededError(key, 'closed')
+      const isFull = keyQueue.turns.size >= (this.settings.maxQueue ?? Infinity)
+      if (isFull) throw new RateLimitExceededError(key, 'queue')
       const turn = new Turn(this, terms, stored, last)
       keyQueue.turns.add(turn)
       this.#waiting.set(turn, keyQueue)
@@ -187,8 +187,8 @@ export class CallQueue implements Client {
 
   /**
    * Carries out the verdict on an attempt: pauses the key if the other side asked for that, and returns whether another attempt
-   * follows. None does if the queue is closed, if the attempt would begin after the call's deadline, or if the budget for retries
-   * is used up. A retry for which the other side stated the time takes nothing from the budget.
+   * follows. None does if the queue is closed, if the attempt would begin after the call's deadline (`until`), or if the budget for
+   * retries is used up. A retry for which the other side stated the time takes nothing from the budget.
    */
   carryOutVerdict(turn: Turn, verdict: Verdict): boolean {
     const { terms, sentAt, until } = turn
@@ -203,11 +203,12 @@ export class CallQueue implements Client {
     if (change) this.events?.emit('adapted', { key, ...change })
     const mayPause = keyQueue.pause !== undefined || isRefusal || pauseMs !== 0
     const pauseWait = mayPause ? this.#pauseKey(key, verdict, sentAt, keyQueue) : NO_WAIT
-    if (verdict.again === false || (this.#closed && !this.#drains)) return false
+    const isRetryRefused = this.#closed && !this.#drains
+    if (verdict.again === false || isRetryRefused) return false
     const delayMs = Math.max(verdict.again, pauseWait.aloneMs)
     const wouldBeTooLate = Math.max(delayMs, keyQueue.pausedMs) > until - now
-    const isInBudget = wouldBeTooLate || pauseWait.isStated || (this.#budget?.spend() ?? true)
-    const givenUp = wouldBeTooLate ? 'maxWait' : isInBudget ? undefined : 'budget'
+    const mayRetry = (): boolean => pauseWait.isStated || (this.#budget?.spend() ?? true)
+    const givenUp = wouldBeTooLate ? 'maxWait' : mayRetry() ? undefined : 'budget'
     turn.judged({ verdict, outcome, tookMs, delayMs, givenUp })
     return givenUp === undefined
   }

@@ -92,8 +92,9 @@ function unpackedOnce(bytes: Uint8Array, coding: string): Uint8Array | undefined
   if (coding === 'br') return zlib.brotliDecompressSync(bytes, most)
   if (coding === 'zstd') return zlib.zstdDecompressSync?.(bytes, most)
   if (coding !== 'deflate') return undefined
-  // Some servers leave out the header of zlib, which has an 8 here.
-  return (bytes[0]! & 15) === 8 ? zlib.inflateSync(bytes, most) : zlib.inflateRawSync(bytes, most)
+  // Some servers leave out the header of zlib, whose first half byte is the method of compression, 8.
+  const hasZlibHeader = (bytes[0]! & 15) === 8
+  return hasZlibHeader ? zlib.inflateSync(bytes, most) : zlib.inflateRawSync(bytes, most)
 }
 
 /** Node has zstd from 22.15 on. */

@@ -23,10 +23,10 @@ export interface Wait {
 export class KeyPause {
   #begunAt = -Infinity
   #until = -Infinity
-  #isOn = false
+  #awaitsResumption = false
   /** The refusals since the other side's last success, and when the first of them came. */
   #refusals = 0
-  #refusedAt = 0
+  #firstRefusedAt = 0
   /** Waits in a row of which the other side did not state the length; the next success ends the row. */
   #backOffs = 0
   #isRecovering = false
@@ -36,7 +36,7 @@ export class KeyPause {
   /** When another call may go out although there is no answer yet. */
   #probeAt = Infinity
   /** When the first answer came. */
-  #answeredAt: number | undefined
+  #firstAnswerAt: number | undefined
 
   /** Milliseconds until the pause ends. */
   get leftMs(): number {
@@ -46,20 +46,23 @@ export class KeyPause {
   /**
    * Returns how many more calls may go out before a further answer comes; during a pause, how many at its end. A single call
    * goes out after a pause. When it has got no answer in time (`#probeAt`), this allows one more, and so on, ever later up to a
-   * minute. From the first answer on (`#answeredAt`), the number doubles every 250 ms, or grows by two with each answer where
+   * minute. From the first answer on (`#firstAnswerAt`), the number doubles every 250 ms, or grows by two with each answer where
    * that is faster. After ten doublings, and without a pause, it is Infinity.
    */
   updateAllowance(): number {
     if (!this.#isRecovering) return Infinity
     const now = nowMs()
-    if (this.#answeredAt === undefined && now >= this.#probeAt) {
+    if (this.#firstAnswerAt === undefined && now >= this.#probeAt) {
       this.#probeAt = Infinity
       this.#backOffs++
       this.#allowed++
     }
-    const doublings = this.#answeredAt === undefined ? 0 : (now - this.#answeredAt) / DOUBLES_MS
-    if (doublings > MOST_STEPS) this.#isRecovering = false
-    return this.#isRecovering ? Math.max(this.#allowed, Math.floor(2 ** doublings)) - this.#sent : Infinity
+    const doublings = this.#firstAnswerAt === undefined ? 0 : (now - this.#firstAnswerAt) / DOUBLES_MS
+    if (doublings > MOST_DOUBLINGS) {
+      this.#isRecovering = false
+      return Infinity
+    }
+    return Math.max(this.#allowed, Math.floor(2 ** doublings)) - this.#sent
   }
 
   /**
@@ -67,11 +70,10 @@ export class KeyPause {
    * after a pause until `#probeAt`, then until the next doubling. Infinity until the single call after a pause has gone out.
    */
   growsInMs(booked: number): number {
-    const at =
-      this.#answeredAt === undefined
-        ? this.#probeAt
-        : this.#answeredAt + DOUBLES_MS * Math.log2(this.#sent + booked + 1)
-    return Math.max(1, Math.ceil(at - nowMs()))
+    const neededDoublings = Math.log2(this.#sent + booked + 1)
+    const growsAt =
+      this.#firstAnswerAt === undefined ? this.#probeAt : this.#firstAnswerAt + DOUBLES_MS * neededDoublings
+    return Math.max(1, Math.ceil(growsAt - nowMs()))
   }
 
   /**
@@ -81,7 +83,7 @@ export class KeyPause {
   sent(): void {
     if (!this.#isRecovering) return
     this.#sent++
-    if (this.#answeredAt === undefined) this.#probeAt = nowMs() + this.#backOffMs()
+    if (this.#firstAnswerAt === undefined) this.#probeAt = nowMs() + this.#backOffMs()
   }
 
   /**
@@ -97,8 +99,11 @@ export class KeyPause {
       this.#backOffs = 0
     }
     if (this.#isRecovering && isRecent && !isRefusal && answer !== 'none') this.#grow()
-    if (isRefusal && ++this.#refusals === 1) this.#refusedAt = nowMs()
-    const isSingle = answer === 'overloaded' && this.#refusals < (sentAt < this.#refusedAt ? 3 : 2)
+    if (isRefusal) this.#refusals++
+    if (isRefusal && this.#refusals === 1) this.#firstRefusedAt = nowMs()
+    const wasUnderWayWithFirst = sentAt < this.#firstRefusedAt
+    const refusalsToPause = wasUnderWayWithFirst ? 3 : 2
+    const isSingle = answer === 'overloaded' && this.#refusals < refusalsToPause
     // An outage whose replies say "at once" would get as many calls as it can refuse.
     const isStated = !isRefusal || this.#refusals < 2 || Number(pauseMs) >= LEAST_STATED_MS
     if (isStated && pauseMs !== undefined) return { keyMs: pauseMs, aloneMs: 0, isStated: pauseMs > 0 }
@@ -121,25 +126,25 @@ export class KeyPause {
     if (until <= knownUntil) return false
     this.#begunAt = now
     this.#until = until
-    this.#isOn = this.#isRecovering = true
+    this.#awaitsResumption = this.#isRecovering = true
     this.#sent = 0
     this.#allowed = 1
     this.#probeAt = Infinity
-    this.#answeredAt = undefined
+    this.#firstAnswerAt = undefined
     return true
   }
 
   /** Returns whether the call that goes out now is the first since the pause of the key ended: true only once after each pause. */
   takeResumption(): boolean {
-    if (!this.#isOn || this.leftMs > 0) return false
-    this.#isOn = false
+    if (!this.#awaitsResumption || this.leftMs > 0) return false
+    this.#awaitsResumption = false
     return true
   }
 
   /** Allows two more calls, because one was answered. The first answer after a pause has the calls counted anew. */
   #grow(): void {
-    if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
-    this.#answeredAt ??= nowMs()
+    if (this.#firstAnswerAt === undefined) this.#sent = this.#allowed = 0
+    this.#firstAnswerAt ??= nowMs()
     this.#allowed += 2
   }
 
@@ -154,4 +159,4 @@ const LEAST_STATED_MS = 100
 const NEGLIGIBLE_MS = 50
 const LONGEST_BACK_OFF_MS = 60_000
 /** The calls that may go out double in this time where answers take longer. After so many steps they are not counted. */
-const [DOUBLES_MS, MOST_STEPS] = [250, 10]
+const [DOUBLES_MS, MOST_DOUBLINGS] = [250, 10]

@@ -221,8 +221,8 @@ export class KeyQueue {
   #grant(booking: BookedTurn, decision: Decision | undefined, permits: readonly Permit[]): void {
     const bookedFor = booking.end()
     const firstInLine = this.#queue.first((other) => this.#isServedBy(booking, other))
-    const hasExchange = firstInLine !== undefined && this.#booked.delete(firstInLine)
-    if (!hasExchange && bookedFor) this.#booked.delete(bookedFor)
+    const hadBookingToo = firstInLine !== undefined && this.#booked.delete(firstInLine)
+    if (!hadBookingToo && bookedFor) this.#booked.delete(bookedFor)
     if (!firstInLine) {
       booking.reports?.forEach((report) => report())
       releaseUnused(permits)
@@ -254,7 +254,10 @@ export class KeyQueue {
     this.#booked.delete(turn)
     if (booking.reports) turn.addReports(booking.reports)
     turn.passOn()
-    if (isCancelled || turn.until > until || (until === Infinity && isDeniedForNow(failure))) turn.recheck()
+    const hadEarlierDeadline = turn.until > until
+    const isWaitUnbounded = until === Infinity
+    const mayStay = isCancelled || hadEarlierDeadline || (isWaitUnbounded && isDeniedForNow(failure))
+    if (mayStay) turn.recheck()
     else turn.refused(failure)
   }
 
@@ -301,7 +304,7 @@ export class KeyQueues {
   limiter: TurnSource | undefined
   /** By stored key. */
   readonly #queues = new Map<string, KeyQueue>()
-  #sweepAt = LEAST_SWEPT
+  #sweepAtSize = LEAST_SWEPT_SIZE
 
   /**
    * Begins without queues; each key gets one with its first call. `holder` is the limiter of the client's options: it grants the
@@ -324,7 +327,7 @@ export class KeyQueues {
   get(stored: string): KeyQueue {
     let queue = this.#queues.get(stored)
     if (!queue) {
-      if (this.#queues.size >= this.#sweepAt) this.#sweep()
+      if (this.#queues.size >= this.#sweepAtSize) this.#sweep()
       const own = copiedText(stored)
       this.#queues.set(own, (queue = new KeyQueue(this, own)))
     }
@@ -336,11 +339,11 @@ export class KeyQueues {
    * queue the pause is forgotten. Sets when the next sweep is due: at twice as many queues as are left, at least 100.
    */
   #sweep(): void {
-    const unused = [...this.#queues].filter(([, keyQueue]) => !keyQueue.isUsed)
-    const paused = unused.filter(([, keyQueue]) => keyQueue.pausedMs > 0)
+    const unused = [...this.#queues.values()].filter((keyQueue) => !keyQueue.isUsed)
+    const paused = unused.filter((keyQueue) => keyQueue.pausedMs > 0)
     const kept = new Set(paused.slice(-MOST_PAUSED))
-    for (const entry of unused) if (!kept.has(entry)) this.#queues.delete(entry[0])
-    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#queues.size)
+    for (const keyQueue of unused) if (!kept.has(keyQueue)) this.#queues.delete(keyQueue.stored)
+    this.#sweepAtSize = Math.max(LEAST_SWEPT_SIZE, 2 * this.#queues.size)
   }
 }
 
@@ -369,7 +372,9 @@ export function sharedKeyQueues(limiter: TurnSource, permits: readonly OwnPermit
  */
 async function waitOutPause(pause: KeyPause, key: string, options: () => CheckedOptions): Promise<void> {
   // Timers may fire early, so the time that is left is read again after each sleep.
-  for (let { leftMs } = pause; leftMs > 0; { leftMs } = pause) {
+  for (;;) {
+    const { leftMs } = pause
+    if (leftMs <= 0) return
     const { maxWait, signal } = options()
     if (leftMs > maxWait) throw new RateLimitExceededError(key, 'held')
     await sleep(Math.ceil(leftMs), signal)
@@ -390,7 +395,7 @@ const KNOWN = Promise.resolve()
 /** Timers alone cause less lateness than this. */
 const LEAST_LATENESS_MS = 10
 /** Queues are dropped only above this number, or above twice as many as were kept at the last sweep. */
-const LEAST_SWEPT = 100
+const LEAST_SWEPT_SIZE = 100
 /** The limiter holds a key whose pause is forgotten here all the same. */
 const MOST_PAUSED = 5000
 const queuesByLimiter = new WeakMap<TurnSource, WeakMap<object, KeyQueues[]>>()

@@ -79,14 +79,16 @@ export class LimitedRequest {
    */
   #verdict(reply: OutboundReply, attempt: number, [hookRefusal, hookMs, stated]: ReplyFindings): Verdict {
     const { status } = reply
-    const found = hookRefusal || stated?.isRefusal
-    if (found === 'final') return { status, ...FINAL }
-    const isNone = found === 'none'
-    const isCertain = found === true || (!isNone && REFUSALS.has(status))
+    const finding = hookRefusal || stated?.isRefusal
+    if (finding === 'final') return { status, ...FINAL }
+    const isSurelyNone = finding === 'none'
+    const isSurelyRefusal = finding === true || (!isSurelyNone && REFUSALS.has(status))
     const foundMs = typeof hookMs === 'number' && hookMs >= 0 ? hookMs : stated?.pauseMs
     // The headers of what is no refusal are read as those of a success.
-    const pauseMs = foundMs ?? statedMs(isNone ? { ...reply, status: 200 } : reply, isCertain)
-    const isRefusal = isCertain || (!isNone && status >= 400 && asksForPause(status, pauseMs, foundMs))
+    const replyToRead = isSurelyNone ? { ...reply, status: 200 } : reply
+    const pauseMs = foundMs ?? statedMs(replyToRead, isSurelyRefusal)
+    const mayBeRefusal = !isSurelyNone && status >= 400
+    const isRefusal = isSurelyRefusal || (mayBeRefusal && asksForPause(status, pauseMs, foundMs))
     const again = isRefusal && this.#mayRetry(reply, attempt) ? jitterMs(attempt) : false
     return { answer: answerOf(reply, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }

@@ -25,24 +25,25 @@ export class PriorityQueue<T extends Queued<T>> {
   size = 0
 
   /**
-   * Adds a turn behind those of its tenant and priority. The turns of one priority are a level. Levels are in a heap, with the next
-   * one at its top, and from two on also in a Map by priority. The first turn of a priority begins a level; `spare` is an empty one
-   * that an earlier queue has left.
+   * Adds a turn behind those of its tenant and priority. The turns of one priority are a level, which the first of them begins. Levels
+   * are in a heap, with the next one at its top, and from two on also in a Map by priority. `spareLevel` is an empty one that an earlier
+   * queue has left.
    */
   add(turn: T): void {
     const { priority } = turn.terms
     const [top] = this.#heap
     let level = top?.priority === priority ? top : this.#levels?.get(priority)
-    if (!level) {
-      level = spare ?? new Level<T>()
-      spare = undefined
+    const isFirstOfPriority = level === undefined
+    level ??= spareLevel ?? new Level<T>()
+    if (isFirstOfPriority) {
+      spareLevel = undefined
       level.begin(priority, this.#heap.length)
       this.#heap.push(level)
-      if (top) {
-        this.#levels ??= new Map([[top.priority, top]])
-        this.#levels.set(priority, level)
-        this.#rise(level)
-      }
+    }
+    if (isFirstOfPriority && top) {
+      this.#levels ??= new Map([[top.priority, top]])
+      this.#levels.set(priority, level)
+      this.#rise(level)
     }
     level.add(turn)
     this.size++
@@ -50,7 +51,7 @@ export class PriorityQueue<T extends Queued<T>> {
 
   /**
    * Removes a turn from its line (the turns of one tenant at one level of priority), if it is in one. A level without turns leaves
-   * the heap: the heap's last level takes its place. If it was the last itself, the next queue gets the empty one (`spare`).
+   * the heap: the heap's last level takes its place. If it was the last itself, the next queue gets the empty one (`spareLevel`).
    */
   delete(turn: T): void {
     const { line } = turn
@@ -63,7 +64,7 @@ export class PriorityQueue<T extends Queued<T>> {
     this.#levels?.delete(level.priority)
     const last = this.#heap.pop()!
     if (last === level) {
-      spare = level as Level<never>
+      spareLevel = level as Level<never>
       return
     }
     this.#put(last, level.place)
@@ -182,8 +183,8 @@ class Level<T extends Queued<T>> {
 
   /** Charges a turn to its tenant. A tenant that has had its share of the round goes behind the others. */
   charge({ terms }: T, line: TenantQueue<T>): void {
-    const isOver = line.pay(Math.max(1, terms.cost), this.#quantum * terms.weight)
-    if (!isOver) return
+    const isRoundOver = line.pay(Math.max(1, terms.cost), this.#quantum * terms.weight)
+    if (!isRoundOver) return
     this.lines.delete(terms.tenant)
     this.lines.set(terms.tenant, line)
   }
@@ -222,4 +223,4 @@ function isBefore(one: { readonly priority: number }, other: { readonly priority
 }
 
 /** The level that was emptied last, for the next queue that needs one: a call that waits alone makes none. */
-let spare: Level<never> | undefined
+let spareLevel: Level<never> | undefined

@@ -60,11 +60,11 @@ export class RelayedRequest implements Handler {
   begin(ended: Error | undefined): void {
     // Reported before there is a connection, so that a waiting request can be aborted.
     this.handler.onRequestStart?.(this.#controller, {})
-    this.#send(this.#first(ended)).catch(() => {})
+    this.#send(this.#firstTurn(ended)).catch(() => {})
   }
 
   /** Waits for the turn of the request's first attempt, and resolves with the turn. Rejects with `ended`, if that is given. */
-  async #first(ended: Error | undefined): Promise<Turn> {
+  async #firstTurn(ended: Error | undefined): Promise<Turn> {
     if (ended) throw ended
     this.#request = new LimitedRequest(this.settings, requestOf(this.options), {
       isResendable: () => isResendable(this.options.body),
@@ -194,8 +194,8 @@ export class RelayedRequest implements Handler {
    */
   onResponseError(controller: RequestController, error: Error): void {
     const held = this.#held
-    if (held && !this.#controller.signal.aborted)
-      return held.fail(() => this.onResponseError(controller, error))
+    const hasHandlerAborted = this.#controller.signal.aborted
+    if (held && !hasHandlerAborted) return held.fail(() => this.onResponseError(controller, error))
     this.#runInCallersContext(() => {
       held?.drop()
       this.#held = undefined

@@ -105,7 +105,11 @@ export class Turn {
     })
     this.#stopListening = signal && onAbort(signal, () => this.refused(signal.reason))
     if (this.until < Infinity) {
-      this.#deadline = setTimer(() => this.recheck(true), Math.max(0, this.until - this.begunAt))
+      const atDeadline = (): void => {
+        this.#isOverdue = true
+        this.recheck()
+      }
+      this.#deadline = setTimer(atDeadline, Math.max(0, this.until - this.begunAt))
     }
   }
 
@@ -151,13 +155,12 @@ export class Turn {
   }
 
   /**
-   * Refuses the call if its deadline has passed (`isOverdue`), unless it has a booking that was made for this deadline or an
-   * earlier one: if such a turn is late, the store refuses it, and a timer may be late itself.
+   * Refuses the call if its deadline has passed, unless it has a booking that was made for this deadline or an earlier one: if such
+   * a turn is late, the store refuses it, and a timer may be late itself.
    */
-  recheck(isOverdue = this.#isOverdue): void {
-    this.#isOverdue = isOverdue
+  recheck(): void {
     const hasTimelyBooking = this.#booking !== undefined && this.#booking.until <= this.until
-    if (!isOverdue || hasTimelyBooking) return
+    if (!this.#isOverdue || hasTimelyBooking) return
     this.refused(new RateLimitExceededError(this.key, this.isPaused ? 'paused' : 'queue'))
   }
 
@@ -247,7 +250,7 @@ export class BookedTurn {
   /** The turn comes by then or not at all. It is the deadline of the call for which it was asked, which may be another call. */
   until: number
   #turn: Turn | undefined
-  #controller: AbortController | undefined = spare.pop() ?? new AbortController()
+  #controller: AbortController | undefined = spareControllers.pop() ?? new AbortController()
 
   /**
    * Makes a booking, a request for a turn of the limiter and permits, for the waiting call of `turn`. It may pass to another call of
@@ -284,8 +287,8 @@ export class BookedTurn {
    */
   options(stored: string): CheckedOptions {
     this.until = this.#turn?.until ?? 0
-    const leftMs = Math.min(LONGEST_WAIT_MS, this.until - nowMs())
-    const maxWait = Math.max(0, Math.floor(leftMs))
+    const untilDeadlineMs = Math.min(LONGEST_WAIT_MS, this.until - nowMs())
+    const maxWait = Math.max(0, Math.floor(untilDeadlineMs))
     const { cost, policies } = this
     const { signal } = this.#controller!
     const options = {
@@ -305,15 +308,16 @@ export class BookedTurn {
   end(): Turn | undefined {
     const turn = this.#turn
     this.#turn = undefined
-    if (this.#controller?.signal.aborted !== false) return turn
-    if (spare.length < MOST_SPARE) spare.push(this.#controller)
+    const controller = this.#controller
+    if (!controller || controller.signal.aborted) return turn
+    if (spareControllers.length < MOST_SPARE) spareControllers.push(controller)
     this.#controller = undefined
     return turn
   }
 }
 
 /** Controllers of bookings that were not cancelled, for reuse: making one costs more than the rest of a turn. */
-const spare: AbortController[] = []
+const spareControllers: AbortController[] = []
 const MOST_SPARE = 100
 export const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
 const UNNEEDED = new Error('no call needs this turn any more')

@@ -68,7 +68,8 @@ function urlOf(origin: string | URL, path: string): URL {
 function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   if (typeof headers !== 'object' || headers === null) return []
   const list: readonly unknown[] = Symbol.iterator in headers ? [...(headers as Iterable<unknown>)] : []
-  if (typeof list[0] === 'string') {
+  const isFlat = typeof list[0] === 'string'
+  if (isFlat) {
     return list.flatMap((name, i) => (i % 2 === 0 ? [[String(name), String(list[i + 1])] as const] : []))
   }
   return list.length > 0 ? (list as [string, string][]) : Object.entries(headers as Record<string, string>)

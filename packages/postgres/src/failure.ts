@@ -28,8 +28,11 @@ export function sqlState(error: unknown): string | undefined {
 
 /** Whether Postgres stopped a statement because of a race with another transaction: nothing was written. */
 export function isRace(error: unknown): boolean {
-  return ['22012', '40001', '40P01'].includes(sqlState(error) ?? '')
+  return RACES.has(sqlState(error) ?? '')
 }
+
+/** A division by zero, by which a statement undoes itself; a serialization failure; a deadlock. */
+const RACES: ReadonlySet<string> = new Set(['22012', '40001', '40P01'])
 
 /** Returns the kind of failure that a SQLSTATE means, by all of it or by its first two characters, the class. */
 function failureOf(state: string): StoreFailure {

@@ -39,16 +39,18 @@ export class KeptPermits {
    * semaphores that poll for waiting tickets. A list that is too short was damaged, and is taken as an empty one.
    */
   constructor(numbers: readonly number[]) {
-    const [graceUntil = 0, held = 0, waiting = 0, ...rest] = numbers
-    if (rest.length < 3 * held + 2 * waiting) return
+    const [graceUntil = 0, heldCount = 0, waitingCount = 0, ...rest] = numbers
+    const heldEnd = 3 * heldCount
+    const lineEnd = heldEnd + 2 * waitingCount
+    if (rest.length < lineEnd) return
     this.#graceUntil = graceUntil
-    const triples = triplesOf(rest.slice(0, 3 * held))
-    this.#held = triples.map(([semaphore, ticket, until]) => ({ semaphore, ticket, until }))
-    for (let i = 3 * held; i < 3 * held + 2 * waiting; i += 2) {
+    const held = triplesOf(rest.slice(0, heldEnd))
+    this.#held = held.map(([semaphore, ticket, until]) => ({ semaphore, ticket, until }))
+    for (let i = heldEnd; i < lineEnd; i += 2) {
       this.#line.push({ semaphore: rest[i]!, ticket: rest[i + 1]! })
     }
-    const others = triplesOf(rest.slice(3 * held + 2 * waiting))
-    this.#waiters = others.map(([semaphore, limit, aliveUntil]) => ({ semaphore, limit, aliveUntil }))
+    const waiters = triplesOf(rest.slice(lineEnd))
+    this.#waiters = waiters.map(([semaphore, limit, aliveUntil]) => ({ semaphore, limit, aliveUntil }))
   }
 
   /**
@@ -85,10 +87,11 @@ export class KeptPermits {
     const { step, semaphore, tickets, limit, lease } = call
     const isTaking = step === 'take' || step === 'wait'
     this.#expire(now)
-    // An absent queue is begun with a time of grace by steps that expect their tickets in it.
-    if ((step === 'poll' || step === 'renew') && this.numbers.length === 0) this.#graceUntil = now + GRACE_US
+    const expectsState = step === 'poll' || step === 'renew'
+    if (expectsState && this.numbers.length === 0) this.#graceUntil = now + GRACE_US
     const isGrace = this.#graceUntil > now
-    if (step === 'wait' || step === 'poll') this.#keepAlive(semaphore, limit, now)
+    const keepsPlaces = step === 'wait' || step === 'poll'
+    if (keepsPlaces) this.#keepAlive(semaphore, limit, now)
     for (const ticket of tickets) {
       if (step === 'release') this.#remove(semaphore, ticket)
       // Before the queue is served: a holder whose permit was lost has precedence.
@@ -99,9 +102,8 @@ export class KeptPermits {
     return tickets.map((ticket) => {
       let held = this.#heldBy(semaphore, ticket)
       if (!held && this.#isWaiting(semaphore, ticket)) return 'waiting'
-      if (!held && isTaking && !isGrace && this.#line.length === 0 && this.#held.length < limit) {
-        held = this.#hold(semaphore, ticket, 0)
-      }
+      const isFree = !isGrace && this.#line.length === 0 && this.#held.length < limit
+      if (!held && isTaking && isFree) held = this.#hold(semaphore, ticket, 0)
       if (held) {
         held.until = now + lease
         return 'held'
@@ -120,12 +122,12 @@ export class KeptPermits {
    * now are cut to that, or they would last until the clock has caught up.
    */
   #expire(now: number): void {
-    const isLost = this.#held.some(({ until }) => until > now + FAR_US)
+    const wasClockSetBack = this.#held.some(({ until }) => until > now + FAR_US)
     this.#held = this.#held.filter(({ until }) => until > now && until <= now + FAR_US)
     for (const waiter of this.#waiters) waiter.aliveUntil = Math.min(waiter.aliveUntil, now + ALIVE_US)
     this.#waiters = this.#waiters.filter(({ aliveUntil }) => aliveUntil > now)
     this.#graceUntil = this.#graceUntil > now ? Math.min(this.#graceUntil, now + ALIVE_US) : 0
-    if (isLost) this.#graceUntil = now + GRACE_US
+    if (wasClockSetBack) this.#graceUntil = now + GRACE_US
   }
 
   /**

@@ -71,7 +71,8 @@ export function postgresBoard(gathering: Gathering, name: string): Board {
           const others = posts.filter((each) => each.author !== author)
           const all = [...others, { until: now + lifeMs * 1000, author, text }]
           const numbers = all.flatMap((each) => [each.until, ...unitsOf(each.author), ...unitsOf(each.text)])
-          return { result: all, ...rowOf(numbers, Math.max(...all.map(({ until }) => until)) + A_SECOND) }
+          const lastEnd = Math.max(...all.map(({ until }) => until))
+          return { result: all, ...rowOf(numbers, lastEnd + A_SECOND) }
         }),
       ),
     )

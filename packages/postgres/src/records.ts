@@ -56,19 +56,20 @@ async function query(
 }
 
 /**
- * Returns the records that were written after the version `since`. The record of that version itself is read too: if it is not there
- * any more, removals may have been lost, so all records are returned instead (`isFound` is false, and `areAll` true).
+ * Returns the records that were written after the version `since`, or all of them if that is 0 (`areAll`). The record of that version
+ * itself is read too: if it is not there any more, removals may have been lost, so all records are returned instead.
  */
-async function changesSince(rows: StateRows, since: number, isFound = since > 0): Promise<RecordChanges> {
+async function changesSince(rows: StateRows, since: number, areAll = since === 0): Promise<RecordChanges> {
   const [[now, latest] = []] = await query(rows, LATEST, [instantOf(rows.options.clock)], false)
   const current = { version: Number(latest), now: Number(now) }
   if (current.version === since) return { ...current, areAll: false, records: [] }
-  const found = (await query(rows, SINCE, [`${isFound ? since : 0}`], false)).map(recordOf)
-  if (isFound && !found.some(({ version }) => version === since)) return changesSince(rows, since, false)
-  // A record without a text was removed.
-  const records = found.filter(({ version, text }) => (isFound ? version > since : text !== ''))
+  const found = (await query(rows, SINCE, [`${areAll ? 0 : since}`], false)).map(recordOf)
+  const isSinceFound = found.some(({ version }) => version === since)
+  if (!areAll && !isSinceFound) return changesSince(rows, since, true)
+  const isRemoval = ({ text }: StoredRecord): boolean => text === ''
+  const records = found.filter((record) => (areAll ? !isRemoval(record) : record.version > since))
   const version = Math.max(current.version, ...found.map((each) => each.version))
-  return { ...current, version, areAll: !isFound, records }
+  return { ...current, version, areAll, records }
 }
 
 /**
@@ -80,7 +81,8 @@ async function writeRecord(rows: StateRows, values: readonly string[]): Promise<
   for (let tries = MOST_COUNTS; tries >= 0; tries--) {
     const [[hasRoom, version] = []] = await query(rows, WRITE, values, true)
     if (hasRoom !== 't') return undefined
-    if (version !== '') return Number(version)
+    const isWritten = version !== ''
+    if (isWritten) return Number(version)
     // Of the writes that fill a group at once one is carried out, and the others count the group again.
   }
   throw keepsNothing(rows.table, true)

@@ -28,7 +28,7 @@ export class StateRows {
   #latestAt = -Infinity
   /** The version of the row that marks the table, as it was read last. Where another is read, the table has been emptied since. */
   #mark = ''
-  #left = new ExpiringMap<LeftRow>(MOST_LEFT, LEFT_MS)
+  #known = new ExpiringMap<KnownRow>(MOST_KNOWN, KNOWN_MS)
   /** The table as statements name it, with the schema in which the first set-up has found or made it. */
   table = ''
   /** What it is reported to, once, that a `search_path` leads to another table. */
@@ -82,13 +82,13 @@ export class StateRows {
    */
   readonly updateMany: UpdateMany = async (ids, change, { allOrNone }) => {
     await this.setUp()
-    const left = ids.map((id) => this.#left.get(id))
-    const markLeft = this.#mark
+    const known = ids.map((id) => this.#known.get(id))
+    const knownMark = this.#mark
     // A call of several keys is carried out again as a whole, so none of its decisions may be in doubt.
     const mayTrust = !allOrNone && performance.now() - this.#latestAt < FRESH_MS
-    const trusted = left.map((row) => (row?.isOwn && mayTrust ? row : undefined))
+    const trusted = known.map((row) => (row?.isOwn && mayTrust ? row : undefined))
     const isClockRead = trusted.includes(undefined) // with the rows that are not trusted
-    const rows = isClockRead ? await this.#read(ids, left, trusted) : trusted
+    const rows = isClockRead ? await this.#read(ids, known, trusted) : trusted
     const now = isClockRead ? this.latest : this.#instantReached()
     const states = rows.map((row) => row?.state)
     const changed: RowChange[] = []
@@ -96,10 +96,11 @@ export class StateRows {
       if (state === states[nth]) continue
       changed.push(changeOf(nth, rows[nth] ?? newRow(ids[nth]!), state, expiresAt))
     }
-    const late = isClockRead || this.options.clock ? Infinity : LATE_S // how late Postgres may be, see #write
+    const halfSpanS = isClockRead || this.options.clock ? Infinity : HALF_SPAN_S // see #write
     // Trusted rows are written only into the table in which they were left.
-    const mark = trusted.some((row) => row !== undefined) ? markLeft : this.#mark
-    const written = changed.length > 0 ? await this.#write(changed, { now, late, mark, allOrNone }) : NONE
+    const mark = trusted.some((row) => row !== undefined) ? knownMark : this.#mark
+    const written =
+      changed.length > 0 ? await this.#write(changed, { now, halfSpanS, mark, allOrNone }) : NONE
     const stands = trusted.map((row) => row === undefined) // whether the change of each id counts
     for (const { nth, row } of changed) stands[nth] = written.has(row.version)
     this.#remember(ids, changed, stands)
@@ -118,18 +119,18 @@ export class StateRows {
 
   /**
    * Returns the rows of these ids, undefined for one that is not there. Those in `trusted` are taken as they are; all others are
-   * read, and Postgres's clock with them. `left` has the rows as this process left them: if the version of a row is another now,
+   * read, and Postgres's clock with them. `known` has the rows as this process left them: if the version of a row is another now,
    * another process has written it, and it is not this one's own any more. If the table has no mark (a row that every store's table
    * has), it was emptied, and is set up again; if it has another mark than before, it was emptied since, so all that is remembered
    * of it is forgotten. A read that lost a race with another transaction is repeated in the same way, at most `tries` times.
    */
   async #read(
     ids: readonly string[],
-    left: readonly (LeftRow | undefined)[],
-    trusted: readonly (LeftRow | undefined)[],
+    known: readonly (KnownRow | undefined)[],
+    trusted: readonly (KnownRow | undefined)[],
     tries = MOST_READS,
-  ): Promise<readonly (LeftRow | undefined)[]> {
-    const asked = ids.flatMap((id, nth) => (trusted[nth] ? [] : [{ nth, id: left[nth]?.id ?? rowIdOf(id) }]))
+  ): Promise<readonly (KnownRow | undefined)[]> {
+    const asked = ids.flatMap((id, nth) => (trusted[nth] ? [] : [{ nth, id: known[nth]?.id ?? rowIdOf(id) }]))
     const values = [arrayOf(asked.map(({ id }) => id))]
     const found = await this.#query(this.#statements.read, values, false)
     const [now, mark, isAstray] = found[0] ?? []
@@ -137,17 +138,18 @@ export class StateRows {
       if (tries === 0) throw keepsNothing(this.table, false)
       this.#isSetUp = undefined
       await this.setUp()
-      return this.#read(ids, left, trusted, tries - 1)
+      return this.#read(ids, known, trusted, tries - 1)
     }
     if (isAstray === 't' || this.#hasTwin) this.#warn()
-    if (mark !== this.#mark) this.#left = new ExpiringMap(MOST_LEFT, LEFT_MS)
+    if (mark !== this.#mark) this.#known = new ExpiringMap(MOST_KNOWN, KNOWN_MS)
     this.#mark = mark
     this.#noteClock(Number(now))
     const rows = [...trusted]
+    // Each row of the result has the clock and the mark, and behind them a row of the table, if there is one.
     for (const [, , , place, version, hex] of found) {
       if (!place) continue
       const { nth, id } = asked[Number(place) - 1]!
-      const isOwn = (left[nth]?.version ?? version) === version
+      const isOwn = (known[nth]?.version ?? version) === version
       rows[nth] = { id, version: version!, state: stateIn(hex!), isOwn }
     }
     return rows
@@ -166,19 +168,20 @@ export class StateRows {
    * Writes changed rows and returns the versions that were written: random numbers, new for each change. A row is written if it
    * still has the version that its change is based on; with `allOrNone` all rows are written or none. Two more conditions must
    * hold. The table must have this `mark`, which it lost if it was emptied; only a single row that existed needs none, as it
-   * would be gone with its version. And Postgres's clock must lie between `now` and twice `late` seconds later, so that a
-   * decision at a wrong instant is not kept. If the clock was read or is not Postgres's, `late` is Infinity: any time will do.
+   * would be gone with its version. And Postgres's clock must lie between `now` and twice `halfSpanS` seconds later, so that a
+   * decision at a wrong instant is not kept. If the clock was read or is not Postgres's, `halfSpanS` is Infinity: any time will do.
    * @throws {StoreError} STORE_ERROR if a version comes back that was not sent, as a trigger has changed it.
    */
   async #write(
     changed: readonly RowChange[],
-    { now, late, mark, allOrNone }: { now: number; late: number; mark: string; allOrNone: boolean },
+    { now, halfSpanS, mark, allOrNone }: { now: number; halfSpanS: number; mark: string; allOrNone: boolean },
   ): Promise<ReadonlySet<string>> {
-    const time = [`${now / 1e6 + LATE_S}`, `${late}`]
+    const middleS = now / 1e6 + HALF_SPAN_S
+    const time = [`${middleS}`, `${halfSpanS}`]
     const [{ row, expiresAt, hex, basis }] = changed as [RowChange]
-    const isOne = changed.length === 1 && basis !== ''
+    const isOneThatExisted = changed.length === 1 && basis !== ''
     const { write, writeAll, writeOne } = this.#statements
-    const rows = isOne
+    const rows = isOneThatExisted
       ? await this.#query(writeOne, [row.id, row.version, `${expiresAt}`, hex, basis, ...time], true)
       : await this.#query(allOrNone ? writeAll : write, [...columnsOf(changed), ...time, mark], true)
     const written = rows.map(([version]) => version!)
@@ -195,11 +198,11 @@ export class StateRows {
   #remember(ids: readonly string[], changed: readonly RowChange[], stands: readonly boolean[]): void {
     const now = performance.now()
     for (const { nth, row, hex } of changed) {
-      if (hex.length > MOST_LEFT_DIGITS) this.#left.delete(ids[nth]!)
-      else if (stands[nth]) this.#left.set(ids[nth]!, row, now)
+      if (hex.length > MOST_KNOWN_DIGITS) this.#known.delete(ids[nth]!)
+      else if (stands[nth]) this.#known.set(ids[nth]!, row, now)
     }
     for (const [nth, id] of ids.entries()) {
-      if (!stands[nth]) this.#left.set(id, { ...(this.#left.get(id) ?? newRow(id)), isOwn: false }, now)
+      if (!stands[nth]) this.#known.set(id, { ...(this.#known.get(id) ?? newRow(id)), isOwn: false }, now)
     }
   }
 
@@ -229,7 +232,7 @@ export class StateRows {
 }
 
 /** A row as it was when this process read or wrote it. */
-interface LeftRow {
+interface KnownRow {
   /** Half of a digest, in hexadecimal digits. */
   readonly id: string
   /** A random number; empty for a row that is not there, and where nothing is known but that another process wrote it. */
@@ -244,7 +247,7 @@ interface RowChange {
   /** The place of the row in its batch. */
   readonly nth: number
   /** The row as it is after the change. */
-  readonly row: LeftRow
+  readonly row: KnownRow
   readonly expiresAt: number
   /** The state in hexadecimal digits, as the statements have it. */
   readonly hex: string
@@ -253,7 +256,7 @@ interface RowChange {
 }
 
 /** Returns the row of an id that nothing is known of: without a state and without a version. */
-function newRow(id: string): LeftRow {
+function newRow(id: string): KnownRow {
   return { id: rowIdOf(id), version: '', state: undefined, isOwn: true }
 }
 
@@ -264,7 +267,7 @@ function newRow(id: string): LeftRow {
  */
 function changeOf(
   nth: number,
-  { id, version: basis, isOwn }: LeftRow,
+  { id, version: basis, isOwn }: KnownRow,
   state: Uint8Array | undefined,
   expiresAt: number,
 ): RowChange {
@@ -293,17 +296,17 @@ const MOST_READS = 5
 /** No clock goes beyond it, in the year 2255, and a bigint holds it. */
 const LAST_INSTANT = 2 ** 53
 /** Rows that are remembered: their number, the digits of a state, and for how long. */
-const [MOST_LEFT, MOST_LEFT_DIGITS, LEFT_MS] = [20_000, 1000, 60_000]
+const [MOST_KNOWN, MOST_KNOWN_DIGITS, KNOWN_MS] = [20_000, 1000, 60_000]
 /** Half of the seconds by which Postgres's clock may be past the instant of a decision on a row as it was left: a long way. */
-const LATE_S = 0.125
+const HALF_SPAN_S = 0.125
 /** For how long after a read of Postgres's clock the process counts the time itself. */
 const FRESH_MS = 1000
 
 /**
- * Returns the statements on a table. A row is written only if it still has the version that the change is based on, which is -1
- * for a row that does not exist yet. Each id is looked up by itself: with "any" or a join Postgres compares each row of a table
- * of some hundred rows with each id. To write all rows or none, the statement divides by zero if it wrote fewer than asked, which
- * undoes it. `bySession` is the table's name as a session may resolve it: the read tells where that is another table.
+ * Returns the statements on a table. Those that write take what `#write` gives them: the columns of the rows ($1 to $5, the last is the
+ * version that the row must still have, or -1), the middle and the half of the span in which Postgres's clock must lie ($6, $7), and the
+ * mark ($8). Each id is looked up by itself: with "any" or a join Postgres compares each row of a table of some hundred rows with each
+ * id. `bySession` is the table's name as a session may resolve it: the read tells where that is another table.
  */
 function statementsFor(table: string, bySession: string): Record<StatementName, Statement> {
   // Arrays are parameters by themselves: a cast in the statement would be carried out for every row.
@@ -329,7 +332,7 @@ left join (
   cross join lateral (select version, state from ${table} where id = asked.id offset 0) row
 ) kept on true`),
     write: statementOf(write),
-    // A statement that fails has written nothing: 1 / 0 unless all of them were written.
+    // All or none: it divides by 0 unless all rows were written, and a statement that fails has written nothing.
     writeAll: statementOf(`with written as (${write})
 select *, (1 / (count(*) over () = cardinality($1::uuid[]))::int)::text as done from written`),
     writeOne: statementOf(`update ${table} set version = $2, expires = $3, state = decode($4, 'hex')

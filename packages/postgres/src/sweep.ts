@@ -51,7 +51,9 @@ export class Sweep {
    */
   #schedule(delayMs: number): void {
     this.#timer = setTimeout(() => {
-      const goOn = (gone: number): unknown => this.#isOver || this.#schedule(gone > 0 ? BUSY_MS : IDLE_MS)
+      const goOn = (deleted: number): void => {
+        if (!this.#isOver) this.#schedule(deleted > 0 ? BUSY_MS : IDLE_MS)
+      }
       this.slice().then(goOn, () => goOn(0))
     }, delayMs)
     this.#timer.unref()

@@ -33,21 +33,21 @@ export class Lease {
   remaining: number
   #calledAt: number
   /** Exponential moving average (alpha 1/4) of the time between calls, in microseconds. */
-  #gap: number
+  #meanGap: number
   #units = 0
-  #until = -Infinity
+  #servesUntil = -Infinity
   #filledAt = 0
   #filledBy: Answer | undefined
   #isDropped = false
   #isBooking = false
   #waiters: LeaseWaiter[] = []
   /** Units for which calls may still join the booking in flight. */
-  #room = 0
+  #joinableUnits = 0
 
   /**
    * Makes the lease of a key: units that are charged in the store in advance, for calls within `ttl` microseconds. It begins without
    * units. A first call (`calledAt`) has shown what `remaining` of the key was left in the store, of which a share may be charged.
-   * `#gap`, the average time between calls, tells how many units to charge. It begins at a whole ttl, so that none are charged in
+   * `#meanGap`, the average time between calls, tells how many units to charge. It begins at a whole ttl, so that none are charged in
    * advance until several calls have come faster.
    */
   constructor(
@@ -56,7 +56,7 @@ export class Lease {
     { calledAt, remaining }: ColdKey,
   ) {
     this.remaining = remaining
-    this.#gap = ttl
+    this.#meanGap = ttl
     this.#calledAt = calledAt
   }
 
@@ -69,27 +69,27 @@ export class Lease {
   }
 
   /**
-   * Notes a call of the key at `now` (microseconds). The demand is estimated from `#gap`, the moving average of the time between
+   * Notes a call of the key at `now` (microseconds). The demand is estimated from `#meanGap`, the moving average of the time between
    * calls, in which the newest time counts a quarter.
    */
   recordCall(now: number): void {
-    this.#gap += (now - this.#calledAt - this.#gap) / 4
+    this.#meanGap += (now - this.#calledAt - this.#meanGap) / 4
     this.#calledAt = now
   }
 
   /**
    * Serves a call at `now`: takes `cost` units out of the lease, which were charged in the store in advance, and returns the
-   * call's answer. Undefined, with nothing taken, if the lease does not hold as many or has ended (`#until`).
+   * call's answer. Undefined, with nothing taken, if the lease does not hold as many or has ended (`#servesUntil`).
    */
   serve(cost: number, now: number): Answer | undefined {
-    if (cost > this.#units || now >= this.#until) return undefined
+    if (cost > this.#units || now >= this.#servesUntil) return undefined
     this.#units -= cost
     return this.#answer(now)
   }
 
   /** Returns an answer if `serve` would serve a call of this cost, and takes nothing. Undefined otherwise. */
   peek(cost: number, now: number): Answer | undefined {
-    return cost > this.#units || now >= this.#until ? undefined : this.#answer(now)
+    return cost > this.#units || now >= this.#servesUntil ? undefined : this.#answer(now)
   }
 
   /**
@@ -118,23 +118,25 @@ export class Lease {
 
   /**
    * Has a call wait for the charge in the store that is being made for this lease, and returns the promise of its answer. Undefined
-   * if there is none, or if it is not likely to bring enough units: `#room` is what calls may still claim of it.
+   * if there is none, or if it is not likely to bring enough units: `#joinableUnits` is what calls may still claim of it.
    */
   join(cost: number): Promise<Answer> | undefined {
-    if (!this.#isBooking || cost > this.#room) return undefined
-    this.#room -= cost
+    if (!this.#isBooking || cost > this.#joinableUnits) return undefined
+    this.#joinableUnits -= cost
     return this.wait(cost)
   }
 
   /**
    * Begins a booking: a charge in the store for calls that wait and for units in advance. Returns false, and begins none, if one is
    * in flight already, or if no units would be charged in advance beside `cost`. Until it is sent, calls may join for what remains
-   * of the key (`#room`). `size` is the most units in advance, and `mostUnits` the most of one call to the store.
+   * of the key (`#joinableUnits`). `size` is the most units in advance, and `mostUnits` the most of one call to the store.
    */
   beginBooking(cost: number, size: number, mostUnits: number): boolean {
-    if (this.#isBooking || this.#prefetch(cost, cost, size, mostUnits) === 0) return false
+    if (this.#isBooking) return false
+    const wanted = cost // by the one call that begins it
+    if (this.#unitsInAdvance(wanted, cost, size, mostUnits) === 0) return false
     this.#isBooking = true
-    this.#room = Math.min(mostUnits, this.remaining) - cost
+    this.#joinableUnits = Math.min(mostUnits, this.remaining) - cost
     return true
   }
 
@@ -148,11 +150,12 @@ export class Lease {
    * advance (`spare`). From now on calls may join for the spare units only. `size` is the most spare units, `mostUnits` the most
    * units of one call to the store.
    */
-  sendBooking(size: number, mostUnits: number): { waiters: LeaseWaiter[]; wanted: number; spare: number } {
+  prepareBooking(size: number, mostUnits: number): { waiters: LeaseWaiter[]; wanted: number; spare: number } {
     const waiters = this.#waiters.splice(0)
     const wanted = waiters.reduce((sum, { cost }) => sum + cost, 0)
-    const spare = this.#prefetch(wanted, waiters[0]!.cost, size, mostUnits)
-    this.#room = spare
+    const { cost } = waiters[0]!
+    const spare = this.#unitsInAdvance(wanted, cost, size, mostUnits)
+    this.#joinableUnits = spare
     return { waiters, wanted, spare }
   }
 
@@ -171,7 +174,7 @@ export class Lease {
     if (this.#isDropped || spare === 0) return
     this.#filledBy = answer
     this.#units = spare
-    this.#until = until
+    this.#servesUntil = until
     this.#filledAt = now
   }
 
@@ -187,15 +190,16 @@ export class Lease {
 
   /**
    * Returns the units to charge in advance, beyond the `wanted` units of calls that wait. It aims at half of what the key's calls
-   * will take within one ttl, so that few units expire unused: a call of this `cost` comes every `#gap` microseconds. The result
+   * will take within one ttl, so that few units expire unused: a call of this `cost` comes every `#meanGap` microseconds. The result
    * has three bounds: the option `size`; half of what the waiting calls leave of the key (`remaining`), so that other processes
    * get a share; and what they leave of `mostUnits`, the most that one call to the store may charge. It is a multiple of `cost`,
    * and 0 once the lease has ended for good (`drop`).
    */
-  #prefetch(wanted: number, cost: number, size: number, mostUnits: number): number {
+  #unitsInAdvance(wanted: number, cost: number, size: number, mostUnits: number): number {
     if (this.#isDropped) return 0
-    const expected = Math.floor(this.ttl / (2 * this.#gap)) * cost
-    const units = Math.min(expected, size, Math.floor((this.remaining - wanted) / 2), mostUnits - wanted)
+    const callsInHalfTtl = Math.floor(this.ttl / (2 * this.#meanGap))
+    const halfOfRest = Math.floor((this.remaining - wanted) / 2)
+    const units = Math.min(callsInHalfTtl * cost, size, halfOfRest, mostUnits - wanted)
     return units < cost ? 0 : units - (units % cost)
   }
 

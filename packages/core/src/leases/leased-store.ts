@@ -162,7 +162,7 @@ class LeasedKeyspace implements Keyspace {
     const callers: LeaseWaiter[] = []
     let lateCallers: LeaseWaiter[] = []
     try {
-      const { waiters, wanted, spare } = lease.sendBooking(size, terms.mostUnits)
+      const { waiters, wanted, spare } = lease.prepareBooking(size, terms.mostUnits)
       callers.push(...waiters)
       // The lease counts from here, because the store may decide as soon as the call is sent.
       const sentAt = this.now()

@@ -241,17 +241,17 @@ export class LimiterDecision {
    * if the call had charged nothing.
    */
   async #correct(cost: number, realCost: number): Promise<number> {
-    const difference = realCost - cost
+    const missing = realCost - cost
     const charge = chargeOf(this.#answer, cost)
-    if (difference === 0 || !charge) return 0
+    if (missing === 0 || !charge) return 0
     const { degraded } = this.#answer
     const keyspace = degraded?.by ?? this.#source.keyspace
     const key = storedKey(this.#key)
     const { nearing } = this.#source
-    if (difference > 0 && nearing) return nearing.charge(keyspace, this.#key, difference, degraded && 'local')
-    if (difference > 0) return keyspace.correct({ kind: 'charge', key, cost: difference })
-    const given = await keyspace.correct({ kind: 'release', key, charge, units: -difference })
-    return given === 0 ? 0 : -given
+    if (missing > 0 && nearing) return nearing.charge(keyspace, this.#key, missing, degraded && 'local')
+    if (missing > 0) return keyspace.correct({ kind: 'charge', key, cost: missing })
+    const givenBack = await keyspace.correct({ kind: 'release', key, charge, units: -missing })
+    return givenBack === 0 ? 0 : -givenBack // never -0
   }
 
   /** All fields, as a plain object: what `JSON.stringify` writes. */

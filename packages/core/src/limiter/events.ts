@@ -184,17 +184,16 @@ export class Events {
 
   /**
    * Reports a likely mistake in the set-up as a 'warning' event, once for each `id`. If only passive listeners, such as metrics,
-   * or none at all get the event, a process warning is written too, so that somebody sees it. With `isUnheard` there is no event, as
-   * a listener of 'warning' has thrown, and would be called again. The process warning is `ofProcess`, written once for all limiters,
-   * or else `message` with the limiter's name.
+   * or none at all get the event, a process warning is written too, so that somebody sees it: `processMessage`, once for all
+   * limiters, or else `message` with the limiter's name. `hasNoEvent` leaves the event out, where one of its listeners has thrown.
    */
-  warn(code: string, message: string, id = code, isUnheard = false, ofProcess?: string): void {
+  warn(code: string, message: string, id = code, hasNoEvent = false, processMessage?: string): void {
     if (this.#warned.has(id)) return
     this.#warned.add(id)
-    if (isUnheard || !this.listeners.hasActive('warning')) {
-      if (ofProcess === undefined) warnProcess(code, `limiter '${this.limiter}': ${message}`)
-      else warnProcessOnce(code, ofProcess)
+    if (hasNoEvent || !this.listeners.hasActive('warning')) {
+      if (processMessage === undefined) warnProcess(code, `limiter '${this.limiter}': ${message}`)
+      else warnProcessOnce(code, processMessage)
     }
-    if (!isUnheard) this.listeners.emit('warning', { type: 'warning', limiter: this.limiter, code, message })
+    if (!hasNoEvent) this.listeners.emit('warning', { type: 'warning', limiter: this.limiter, code, message })
   }
 }

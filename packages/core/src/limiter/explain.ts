@@ -48,17 +48,10 @@ export async function explain(of: OverriddenLimiter, given: PolicySet, key: stri
   const passesAt = isDenied ? dateOf(answer.at) : undefined
 
   const isHeld = decision.reason === 'held' || records.some(({ kind }) => kind === 'hold')
-  const needed = decision.policies.map(({ used }) => (cost === 0 ? 0 : used + cost))
-  const fitsUnder = ({ policies }: PolicySet) => needed.every((units, i) => units <= policies[i]!.capacity)
-  const isDeniedByBlockAlone = blockedUntil && passesAt && passesAt <= blockedUntil
-  /** Of each act whether it alone lets the call pass. */
-  const isEnough = {
-    unblock: isDeniedByBlockAlone && !isHeld && fitsUnder(set),
-    reset: set.policies.every(({ capacity }) => cost <= capacity),
-    removeOverride: set !== given && !blockedUntil && !isHeld && fitsUnder(given),
-    override: known && !blockRecord,
-  }
-  const cures = CURES.filter((act) => isDenied && isEnough[act])
+  // An exemption, which needs a store with records, wins over all but a block of an operator.
+  const canBeExempted = known !== undefined && !blockRecord
+  const denial = { decision, cost, set, given, blockedUntil, passesAt, isHeld, canBeExempted }
+  const cures = isDenied ? curesOf(denial) : []
   const explained = {
     ...decision,
     cost,
@@ -69,6 +62,35 @@ export async function explain(of: OverriddenLimiter, given: PolicySet, key: stri
     passesAt,
   } as const
   return { ...explained, sentence: sentenceOf(explained, isDenied) }
+}
+
+/** What is known of a call that is denied: under `set`, the policies that an override may have made of those `given`. */
+interface ExplainedDenial {
+  readonly decision: DecisionRecord
+  readonly cost: number
+  readonly set: PolicySet
+  readonly given: PolicySet
+  readonly blockedUntil: Date | undefined
+  readonly passesAt: Date | undefined
+  readonly isHeld: boolean
+  readonly canBeExempted: boolean
+}
+
+/** Returns the acts of which each alone lets a denied call pass. */
+function curesOf(denial: ExplainedDenial): Explanation['cures'] {
+  const { decision, cost, set, given, blockedUntil, passesAt, isHeld, canBeExempted } = denial
+  const usedWithCall = decision.policies.map(({ used }) => (cost === 0 ? 0 : used + cost))
+  const fitsUnder = ({ policies }: PolicySet): boolean =>
+    usedWithCall.every((units, i) => units <= policies[i]!.capacity)
+  const passesAtEndOfBlock = blockedUntil && passesAt && passesAt <= blockedUntil
+  const isOverridden = set !== given
+  const isEnough = {
+    unblock: passesAtEndOfBlock && !isHeld && fitsUnder(set),
+    reset: set.policies.every(({ capacity }) => cost <= capacity),
+    removeOverride: isOverridden && !blockedUntil && !isHeld && fitsUnder(given),
+    override: canBeExempted,
+  }
+  return CURES.filter((act) => isEnough[act])
 }
 
 /**

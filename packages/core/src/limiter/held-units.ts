@@ -3,14 +3,18 @@ import type { Reservation } from './reservation.js'
 /** The units that open reservations of a limiter hold, as far as this process made them. */
 export class HeldUnits {
   readonly #open = new Map<Reservation, number>()
-  #sweepAt = LEAST_SWEPT
+  /** The number of reservations at which those that have ended are forgotten. */
+  #sweepAtSize = LEAST_SWEPT_SIZE
 
-  /** Adds a reservation of `cost` units; `now` is the store's time. At double the number, forgets those that hold none any more. */
+  /**
+   * Adds a reservation of `cost` units; `now` is the store's time. Each time the number of reservations has doubled, those that have
+   * ended are forgotten.
+   */
   add(reservation: Reservation, cost: number, now: number): void {
     this.#open.set(reservation, cost)
-    if (this.#open.size < this.#sweepAt) return
-    this.sum(now)
-    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#open.size)
+    if (this.#open.size < this.#sweepAtSize) return
+    this.sum(now) // forgets those that have ended
+    this.#sweepAtSize = Math.max(LEAST_SWEPT_SIZE, 2 * this.#open.size)
   }
 
   /** Returns the sum of the units that open reservations of this limiter hold at `now`, by their costs, and forgets the other ones. */
@@ -24,4 +28,4 @@ export class HeldUnits {
   }
 }
 
-const LEAST_SWEPT = 100
+const LEAST_SWEPT_SIZE = 100

@@ -16,40 +16,41 @@ import type { ActOptions, OverriddenLimiter } from './overrides.js'
 
 export type KeyAct = Extract<Correction, { readonly kind: 'block' | 'hold' | 'reset' }>
 /** Makes a change of a key in each state that the limiter keeps of it. */
-type Correct = (change: KeyAct) => Promise<void>
+type ChangeState = (change: KeyAct) => Promise<void>
 
 /**
- * Blocks or holds a key (`correct` changes its state) and writes a record of that, from which all processes see until when, why and
- * by whom. A hold without a reason or a name (`words`) has no record, and none is written beyond 10,000. Another process may write
- * the same record meanwhile: the state is then made to follow the later one (`followRecord`).
+ * Blocks or holds a key, and writes a record of that, from which all processes see until when, why and by whom. A hold without a
+ * reason or a name has no record, and none is written beyond 10,000. Another process may write the same record meanwhile: the
+ * state is then made to follow the later one (`followRecord`).
  * @throws {StoreError} also if the state was changed, but its record could not be written or read.
  */
 export async function impose(
   of: OverriddenLimiter,
   change: Exclude<KeyAct, { readonly kind: 'reset' }>,
-  words: ActOptions,
-  correct: Correct,
+  { reason, by }: ActOptions,
+  changeState: ChangeState,
 ): Promise<void> {
   const { known } = of.records
   const { kind, key, duration } = change
-  const { reason, by } = words
-  const hasWords = (reason ?? by) !== undefined
-  if (!known || (kind === 'hold' && !hasWords)) return correct(change)
+  const hasReasonOrName = (reason ?? by) !== undefined
+  if (!known || (kind === 'hold' && !hasReasonOrName)) return changeState(change)
   const subject = { kind, limiter: of.name, stored: storedKey(key) }
   const end = known.now() + duration
   const writeRecord = (life: number) => known.write(subject, { key, reason, by }, { life })
   await afterEarlierActs(
     known,
     subject,
-    () => correct(change),
-    async (corrected) => {
-      const longerHold = kind === 'hold' ? known.get(subject) : undefined
+    () => changeState(change),
+    async (stateChanged) => {
+      const earlierHold = kind === 'hold' ? known.get(subject) : undefined
       // A hold never shortens a longer one, so the record of that stays.
-      const stays = longerHold && longerHold.until > end
-      const left = timeUntil(end, known)
-      const [version] = await Promise.all([stays ? longerHold.version : writeRecord(left), corrected()])
-      if (version === undefined) return
-      await followRecord({ known, subject, change, end, correct, writeRecord }, version, left)
+      const longerHold = earlierHold && earlierHold.until > end ? earlierHold : undefined
+      const timeLeft = timeUntil(end, known)
+      const written = longerHold ? longerHold.version : writeRecord(timeLeft)
+      const [version] = await Promise.all([written, stateChanged()])
+      const areTooManyRecords = version === undefined
+      if (areTooManyRecords) return
+      await followRecord({ known, subject, change, end, changeState, writeRecord }, version, timeLeft)
     },
   )
 }
@@ -61,36 +62,40 @@ interface RecordedAct {
   readonly change: Exclude<KeyAct, { readonly kind: 'reset' }>
   /** The instant at which it was to end. */
   readonly end: number
-  readonly correct: Correct
+  readonly changeState: ChangeState
   /** Writes the record once more, for `life` microseconds. Returns its version; undefined where there are too many. */
   readonly writeRecord: (life: number) => Promise<number | undefined>
 }
 
 /**
  * Makes the state of a key what the record of a block or hold says, until no other process has changed the record meanwhile.
- * `version` is that of the record as this process wrote it, and `left` the microseconds until its end.
+ * `version` is that of the record as this process wrote it, and `timeLeft` the microseconds until its end.
  */
-async function followRecord(act: RecordedAct, version: number, left: number): Promise<void> {
-  const { known, subject, change, end, correct, writeRecord } = act
-  for (let timesLost = 0; ;) {
-    await correct({ ...change, duration: left })
+async function followRecord(act: RecordedAct, version: number, timeLeft: number): Promise<void> {
+  const { known, subject, change, end, changeState, writeRecord } = act
+  let timesRemoved = 0
+  for (;;) {
+    await changeState({ ...change, duration: timeLeft })
     await known.update()
-    const { version: latest = 0, until = 0 } = known.get(subject) ?? {}
+    const { version: latest, until } = known.get(subject) ?? NO_RECORD
     if (version === latest) return
     version = latest
-    left = timeUntil(until, known)
-    const wasHoldRemoved = latest === 0 && change.kind === 'hold'
+    timeLeft = timeUntil(until, known)
+    const wasHoldRemoved = latest === NO_RECORD.version && change.kind === 'hold'
     if (!wasHoldRemoved) continue
     // A reset of another process has removed the record of a hold. The state may have the hold by now, and would give it up for a
     // further reset alone, so the rest of it is made anew: after a random pause, as the other one may answer to that.
-    left = timeUntil(end, known)
-    if (left === 0) return
-    if (timesLost++ > 0) await sleep(Math.random() * MOST_PAUSE_MS, undefined)
-    const written = await writeRecord(left)
-    if (written === undefined) return
+    timeLeft = timeUntil(end, known)
+    if (timeLeft === 0) return
+    if (timesRemoved++ > 0) await sleep(Math.random() * MOST_PAUSE_MS, undefined)
+    const written = await writeRecord(timeLeft)
+    const areTooManyRecords = written === undefined
+    if (areTooManyRecords) return
     version = written
   }
 }
+
+const NO_RECORD = { version: 0, until: 0 }
 
 /** The time until an instant, in whole microseconds, as the protocol of a machine has them. */
 function timeUntil(instant: number, known: KnownRecords): number {
@@ -103,56 +108,58 @@ const MOST_PAUSE_MS = 100
 const UNDER_WAY = new WeakMap<KnownRecords, Map<string, Promise<void>>>()
 
 /**
- * Runs `act`, which changes the state of a key and writes records of that, after all earlier acts of this process on the key, so that
- * records are written in order. The state does not wait: if there are earlier acts, `correct` changes it at once. `act` gets a
- * function that changes the state, or one that waits until the change that was begun here has ended.
+ * Runs `act`, which writes records of a change of a key, after all earlier acts of this process on the key, so that records are written
+ * in order. The state does not wait: if there are earlier acts, `changeState` is called at once. `act` calls `stateChanged` at its time,
+ * which waits for the end of that change, or makes it if it was not begun.
  */
 async function afterEarlierActs(
   known: KnownRecords,
   { limiter, stored }: Omit<RecordSubject, 'kind'>,
-  correct: () => Promise<void>,
-  act: (corrected: () => Promise<void>) => Promise<void>,
+  changeState: () => Promise<void>,
+  act: (stateChanged: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const acts = UNDER_WAY.get(known) ?? new Map<string, Promise<void>>()
   UNDER_WAY.set(known, acts)
   const id = `${limiter}\n${stored}`
-  const before = acts.get(id)
-  const corrected = before && correct()
-  corrected?.catch(() => {}) // until `act` waits for it
-  const run = (): Promise<void> => act(corrected ? () => corrected : correct)
-  const own = before ? before.then(run, run) : run()
+  const earlier = acts.get(id)
+  const begunChange = earlier && changeState()
+  begunChange?.catch(() => {}) // until `act` waits for it
+  const run = (): Promise<void> => act(begunChange ? () => begunChange : changeState)
+  const own = earlier ? earlier.then(run, run) : run()
   acts.set(id, own)
-  const forget = (): void => void (acts.get(id) === own && acts.delete(id))
-  own.then(forget, forget)
+  const forgetIfLatest = (): void => void (acts.get(id) === own && acts.delete(id))
+  own.then(forgetIfLatest, forgetIfLatest)
   return own
 }
 
 /**
- * Ends the block of a key, or resets the key, which also ends a hold: `correct` changes the state, and the records of what ends are
- * removed. If another process writes such a record meanwhile, both are done again, until none is found.
+ * Ends the block of a key, or resets the key, which also ends a hold: changes the state, and removes the records of what ends. If
+ * another process writes such a record meanwhile, does both again, until none is found.
  * @throws {StoreError} also if the state was changed, but a record could not be removed or read.
  */
-export async function lift(of: OverriddenLimiter, change: KeyAct, correct: Correct): Promise<void> {
+export async function lift(of: OverriddenLimiter, change: KeyAct, changeState: ChangeState): Promise<void> {
   const { known } = of.records
-  if (!known) return correct(change)
+  if (!known) return changeState(change)
   const kinds = change.kind === 'reset' ? (['block', 'hold'] as const) : (['block'] as const)
   const subject = { limiter: of.name, stored: storedKey(change.key) }
-  const find = (): readonly KeyRecord[] => kinds.flatMap((kind) => known.get({ kind, ...subject }) ?? [])
+  const findRecords = (): readonly KeyRecord[] =>
+    kinds.flatMap((kind) => known.get({ kind, ...subject }) ?? [])
+  const removeRecords = (records: readonly KeyRecord[]) => records.map((record) => known.write(record))
+  const endOfBlock = { kind: 'block', key: change.key, duration: 0 } as const
   await afterEarlierActs(
     known,
     subject,
-    () => correct(change),
-    async (corrected) => {
-      const removeRecords = (records: readonly KeyRecord[]) => records.map((record) => known.write(record))
-      let found = find()
-      await Promise.all([...removeRecords(found), corrected()])
+    () => changeState(change),
+    async (stateChanged) => {
+      let found = findRecords()
+      await Promise.all([...removeRecords(found), stateChanged()])
       // Again while another process writes a record in between.
       do {
         // What was consumed since the first reset stays, except where only a further one ends a hold.
         const isHeld = found.some(({ kind }) => kind === 'hold')
-        if (found.length > 0) await correct(isHeld ? change : { kind: 'block', key: change.key, duration: 0 })
+        if (found.length > 0) await changeState(isHeld ? change : endOfBlock)
         await known.update()
-        found = find()
+        found = findRecords()
         await Promise.all(removeRecords(found))
       } while (found.length > 0)
     },

@@ -1,7 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { giveBack } from '../stores/giving-back.js'
-import type { ReservationChange, ReservationEffect } from '../stores/reservations.js'
+import type { ReservationChange, ReservationEffect, ReserveCall } from '../stores/reservations.js'
 import { type Answer, isDenied, type Receiver } from '../stores/store.js'
 import type { Report, Reservations, Store } from '../stores/store.js'
 import { PolicyError } from '../values/errors.js'
@@ -82,13 +82,13 @@ export class Limiter {
   readonly #sets: PolicySets
   /** Returns the policies of calls that bring none. */
   readonly #policies: () => readonly Policy[]
-  /** The set of these, until `#forgetSet` is called or the limiter is closed; undefined where `#policies` is asked at each call. */
-  #set: PolicySet | undefined
+  /** The set of these, while it need not be looked up: undefined where `#policies` is asked at each call, and once it has changed. */
+  #ownSet: PolicySet | undefined
   /** The list that `#policies` returned last, and its set. */
-  #list: readonly Policy[]
-  #setOfList: PolicySet
-  /** Makes the next call look the set up anew. Undefined unless `#policies` reports when its policies change. */
-  readonly #forgetSet: (() => void) | undefined
+  #lastList: readonly Policy[]
+  #lastSet: PolicySet
+  /** Makes the next call ask `#policies` anew. Undefined unless that reports when its policies change. */
+  readonly #forgetOwnSet: (() => void) | undefined
   readonly #queue: WaitQueue
   /** The records of its keys, which all limiters of its name and store share. */
   readonly #records: LimiterRecords
@@ -130,13 +130,13 @@ export class Limiter {
     this.#policies = typeof policies === 'function' ? policies : () => policies
     const firstList = this.#policies()
     const firstSet = this.#sets.declare([firstList, ...tiers], store?.maxShapes)
-    this.#list = firstList
-    this.#setOfList = firstSet
+    this.#lastList = firstList
+    this.#lastSet = firstSet
     const follow = (policies as { readonly [FOLLOW]?: (changed: () => void) => void })[FOLLOW]
-    this.#forgetSet = follow && (() => void (this.#set = undefined))
-    follow?.(this.#forgetSet!)
+    this.#forgetOwnSet = follow && (() => void (this.#ownSet = undefined))
+    follow?.(this.#forgetOwnSet!)
     const isAskedAtEachCall = typeof policies === 'function' && !follow
-    this.#set = isAskedAtEachCall ? undefined : firstSet
+    this.#ownSet = isAskedAtEachCall ? undefined : firstSet
     if (penalty) warnIfFresh(name, firstList, penalty)
     const hasWindow = (list: readonly Policy[]) => list.some(({ algorithm }) => algorithm.hasWindows)
     if (nearing && ![firstList, ...tiers].every(hasWindow))
@@ -206,18 +206,8 @@ export class Limiter {
     signal?: AbortSignal,
   ): Promise<{ readonly decision: Decision; readonly storeMs: number }> {
     const { given, callerKey, key, cost } = part
-    const id = 1 + Math.floor(Math.random() * 2 ** 48)
-    const call = { key, cost, id, ttl: ttl * 1000, atEnd }
-    const reservationFrom = (answer: Answer): Reservation => {
-      const { degraded } = answer
-      // A list with a limit of 0 has no state: it denies every call.
-      const storeKeeper = part.set.keyspace.reservations && this.#reservationsByOverride(given, key)
-      // In an outage it is as local as the decision, and its end is one of this process's clock.
-      const keeper = degraded ? degraded.by?.reservations : storeKeeper
-      const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
-      const facts = { key, id, decidedAt: answer.now, end: answer.now + call.ttl }
-      return new Reservation(isDenied(answer) ? undefined : keeper, facts, now)
-    }
+    const randomId = 1 + Math.floor(Math.random() * 2 ** 48)
+    const call = { key, cost, id: randomId, ttl: ttl * 1000, atEnd }
     const { answer, waited, storeTime } = await this.#queue.turnByAsking(part.set, {
       ask: (how, caller) => {
         const { keyspace } = (part.set = this.#records.withOverride(given, key, true))
@@ -226,14 +216,15 @@ export class Limiter {
           ? reservations.reserve(call, caller)
           : keyspace.decide(how, key, cost, 0, caller)
       },
-      undo: (late) => reservationFrom(late).release(),
+      undo: (late) => this.#reservationMade(part, call, late).release(),
       charge: 'consume',
       maxWait: maxWait * 1000,
       signal,
     })
     const { set } = part
-    // A call that passes uncharged has one that holds nothing: in shadow mode, in an outage, and on an exempt key.
-    const reservation = isDenied(answer) && set.enforce ? undefined : reservationFrom(answer)
+    const mayGoOn = !isDenied(answer) || !set.enforce
+    // A call that passes uncharged has a reservation that holds nothing: in shadow mode, in an outage, and on an exempt key.
+    const reservation = mayGoOn ? this.#reservationMade(part, call, answer) : undefined
     if (reservation) this.#held!.add(reservation, cost, answer.now)
     const wait = { turnAt: answer.now, waitMs: Math.ceil(waited / 1000), lateMs: 0, reservation }
     return {
@@ -283,7 +274,7 @@ export class Limiter {
    * limiter's other lists of policies, those of tiers. The decision is reported only while there are listeners.
    */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    const set = (options === undefined && this.#set) || this.#policySetOf(options?.policies)
+    const set = (options === undefined && this.#ownSet) || this.#policySetOf(options?.policies)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const records = this.#records
@@ -357,32 +348,29 @@ export class Limiter {
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
     const given = this.#policySetOf(options?.policies)
     const checked = options as CheckedOptions
-    const { cost, maxWait, [KEY]: kept } = checked?.[CHECKED] === options ? checked : waitOf(options)
-    const stored = kept && kept === key ? key : storedKey(key)
+    const areChecked = checked?.[CHECKED] === options
+    const { cost, maxWait, [KEY]: checkedKey } = areChecked ? checked : waitOf(options)
+    const stored = checkedKey && checkedKey === key ? key : storedKey(key)
     const { mayHaveOverrides } = this.#records
     if (mayHaveOverrides) await this[UNREAD]
     let set = mayHaveOverrides ? this.#records.withOverride(given, stored, true) : given
-    const us = maxWait * 1000
+    const maxWaitUs = maxWait * 1000
     const { nearing } = set
     const booked = nearing && ((answer: Answer) => nearing.charged(set.policies, key, cost, answer))
-    const asking = booked ? { ...set, booked } : set
+    const reportingSet = booked ? { ...set, booked } : set
     const { answer, waited, late, storeTime } = this.reserves
       ? await this.#queue.turnByAsking(set, {
-          // By the override that is in force at each question.
-          ask: (how, caller) =>
-            (set = this.#records.withOverride(given, stored, true)).keyspace.decide(
-              how,
-              stored,
-              cost,
-              0,
-              caller,
-            ),
+          ask: (how, caller) => {
+            const inForceNow = this.#records.withOverride(given, stored, true)
+            set = inForceNow
+            return inForceNow.keyspace.decide(how, stored, cost, 0, caller)
+          },
           undo: (late) => giveBack(keyspaceOf(set, late), stored, cost, late),
           charge: 'commit',
-          maxWait: us,
+          maxWait: maxWaitUs,
           signal: options.signal,
         })
-      : await this.#queue.turn(asking, stored, cost, us, options.signal)
+      : await this.#queue.turn(reportingSet, stored, cost, maxWaitUs, options.signal)
     if (this.reserves && set.nearing) booked?.(answer)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
@@ -401,7 +389,7 @@ export class Limiter {
    * INVALID_DURATION; the signal's reason when it aborts.
    */
   async reserve(key: string, options: ReserveOptions): Promise<Decision> {
-    this.#policySetOf(options?.policies)
+    this.#policySetOf(options?.policies) // throws if the limiter is closed or the list is not valid
     requireReserving(this)
     const terms = reserveOf(options)
     if (this.#records.mayHaveOverrides) await this[UNREAD]
@@ -422,6 +410,19 @@ export class Limiter {
     return new Reservation(this.#reservationsByOverride(given, reserved.key), reserved, () =>
       this.#storeNow(),
     )
+  }
+
+  /** Returns the reservation that a call on one key has made by this answer. One that is denied, but passes, holds nothing. */
+  #reservationMade({ set, given, key }: LimiterPart, { id, ttl }: ReserveCall, answer: Answer): Reservation {
+    const { degraded } = answer
+    // A list with a limit of 0 has no state: it denies every call.
+    const hasState = set.keyspace.reservations !== undefined
+    const inStore = hasState ? this.#reservationsByOverride(given, key) : undefined
+    // In an outage it is as local as the decision, and its end is one of this process's clock.
+    const reservations = degraded ? degraded.by?.reservations : inStore
+    const now = (): number => (degraded ? this.#store.now() : this.#storeNow())
+    const reserved = { key, id, decidedAt: answer.now, end: answer.now + ttl }
+    return new Reservation(isDenied(answer) ? undefined : reservations, reserved, now)
   }
 
   /**
@@ -521,17 +522,19 @@ export class Limiter {
 
   /**
    * Carries out an act on a whole key under every list of policies that the limiter knows, because each may have separate state. A
-   * list in `options` is known from then on: `#policySetOf` opens it. Words need a store with records, before anything is changed.
+   * list in `options` is known from then on: `#policySetOf` opens it.
    */
   async #actOnKey(change: KeyAct, options: BlockOptions = {}): Promise<void> {
     const of = this.#overridden
-    if ((options.reason ?? options.by) !== undefined) recordsOf(of)
+    const hasReasonOrName = (options.reason ?? options.by) !== undefined
+    if (hasReasonOrName) recordsOf(of) // throws for a store without records
     this.#policySetOf(options.policies)
     const unread = this.#records.mayHaveOverrides && this[UNREAD]
     if (unread) await unread // so that calls are carried out in their order
-    const correct = (each: KeyAct) => this.#sets.correct({ ...each, key: storedKey(each.key) })
-    if (change.kind === 'reset' || change.duration === 0) await lift(of, change, correct)
-    else await impose(of, change, options, correct)
+    const changeState = (each: KeyAct) => this.#sets.correct({ ...each, key: storedKey(each.key) })
+    const endsEarlierAct = change.kind === 'reset' || change.duration === 0
+    if (endsEarlierAct) await lift(of, change, changeState)
+    else await impose(of, change, options, changeState)
   }
 
   /**
@@ -560,7 +563,7 @@ export class Limiter {
 
   /** The policies that it was made with, or those in force if they are a function. */
   get policies(): readonly Policy[] {
-    return (this.#set ?? this.#sets.get(this.#policies())).policies
+    return (this.#ownSet ?? this.#sets.get(this.#policies())).policies
   }
 
   /** Calls of `acquire` and `reserve` in this process that wait for their turn. */
@@ -597,7 +600,7 @@ export class Limiter {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    this.#set = undefined
+    this.#ownSet = undefined
     this.#records.listeners.delete(this.#heard)
     this.#records.known?.leave()
     await this.#queue.close(closedError('limiter'))
@@ -668,12 +671,12 @@ export class Limiter {
   #policySetOf(policies: readonly Policy[] | undefined): PolicySet {
     if (this.#closed) throw closedError('limiter')
     if (policies !== undefined) return this.#sets.get(policies, 'plan')
-    if (this.#set) return this.#set
+    if (this.#ownSet) return this.#ownSet
     const list = this.#policies()
-    if (list !== this.#list) this.#setOfList = this.#sets.get(list, 'default')
-    this.#list = list
-    if (this.#forgetSet) this.#set = this.#setOfList
-    return this.#setOfList
+    if (list !== this.#lastList) this.#lastSet = this.#sets.get(list, 'default')
+    this.#lastList = list
+    if (this.#forgetOwnSet) this.#ownSet = this.#lastSet
+    return this.#lastSet
   }
 }
 

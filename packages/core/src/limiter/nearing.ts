@@ -29,42 +29,51 @@ export class Nearing {
    */
   charged(policies: readonly Policy[], key: string, cost: number, answer: Answer): void {
     const { now, parts, resetAt, from, slice, degraded } = answer
-    if (from === 'lease' || isDenied(answer) || (degraded && !degraded.by)) return
+    const isUncounted = degraded && !degraded.by
+    if (from === 'lease' || isDenied(answer) || isUncounted) return
     const ofStore = slice === undefined ? this.decider : 'lease'
-    const of: Whose = { key, decidedBy: degraded ? 'local' : ofStore }
+    const charge: ChargeMade = { key, decidedBy: degraded ? 'local' : ofStore }
     const counting = degraded?.by?.policies ?? policies
     for (let i = 0; i < counting.length; i++) {
-      const endsAt = parts ? parts[3 * i + 2]! : resetAt
-      this.#reportCrossed(counting[i]!, usedOf(answer, counting[i]!, i), slice ?? cost, endsAt - now, of)
+      const endsAt = parts ? parts[3 * i + 2]! : resetAt // three numbers a policy, the last is its end
+      const used = usedOf(answer, counting[i]!, i)
+      this.#reportCrossed(counting[i]!, used, slice ?? cost, endsAt - now, charge)
     }
   }
 
   /** Charges units of a key whether they fit or not, reports the shares that they have crossed, and returns the units charged. */
   async charge(keyspace: Keyspace, key: string, cost: number, by?: 'local'): Promise<number> {
-    const of = { key, decidedBy: by ?? this.decider }
+    const charge = { key, decidedBy: by ?? this.decider }
     let counts: readonly number[] = []
     const counted: ChargeCounts = (all) => void (counts = all)
-    const effect = await keyspace.correct({ kind: 'charge', key: storedKey(key), cost, counted })
+    const unitsCharged = await keyspace.correct({ kind: 'charge', key: storedKey(key), cost, counted })
+    const [now = 0, ...threeEachPolicy] = counts
     keyspace.policies.forEach((policy, i) => {
-      const [used = 0, units = 0, endsAt = 0] = counts.slice(3 * i + 1)
-      this.#reportCrossed(policy, used, units, endsAt - counts[0]!, of)
+      const [used = 0, units = 0, endsAt = 0] = threeEachPolicy.slice(3 * i)
+      this.#reportCrossed(policy, used, units, endsAt - now, charge)
     })
-    return effect
+    return unitsCharged
   }
 
-  /** Reports each share of a policy's limit that a charge has crossed: `used` units count after it, for `left` microseconds more. */
-  #reportCrossed(policy: Policy, used: number, units: number, left: number, of: Whose): void {
+  /**
+   * Reports each share of a policy's limit that a charge of `units` has crossed: with them `used` units count, for `timeLeft`
+   * microseconds more.
+   */
+  #reportCrossed(policy: Policy, used: number, units: number, timeLeft: number, charge: ChargeMade): void {
+    const usedBefore = used - units
     for (const share of policy.algorithm.hasWindows ? this.shares : []) {
       // A product of floating point may be too large by a little: 0.07 of 100 is to be 7.
-      const least = Math.ceil(share * policy.limit * (1 - 2 ** -51))
-      if (used >= least && used - units < least)
-        this.report({ event: 'nearing', ...of, policy: policy.name, share, resetAfterMs: wholeMs(left) })
+      const unitsOfShare = Math.ceil(share * policy.limit * (1 - 2 ** -51))
+      const isCrossed = usedBefore < unitsOfShare && used >= unitsOfShare
+      if (!isCrossed) continue
+      const resetAfterMs = wholeMs(timeLeft)
+      this.report({ event: 'nearing', ...charge, policy: policy.name, share, resetAfterMs })
     }
   }
 }
 
 /** Whose charge it was, and by whose count. */
-type Whose = Pick<Crossing, 'key' | 'decidedBy'>
+type ChargeMade = Pick<Crossing, 'key' | 'decidedBy'>
 
 /** The option `nearing`: each share once. */
 export const nearing = option.custom(

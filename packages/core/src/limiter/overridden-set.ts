@@ -37,22 +37,22 @@ export function overriddenSet(set: PolicySet, content: RecordContent): PolicySet
  * @throws {PolicyError} for numbers that the algorithms cannot count exactly.
  */
 export function overriddenPolicies(
-  { given, shapes: own }: Pick<PolicySet, 'given' | 'shapes'>,
+  { given, shapes: ownShapes }: Pick<PolicySet, 'given' | 'shapes'>,
   { factor, limits, shapes }: Pick<RecordContent, 'factor' | 'limits' | 'shapes'>,
 ): readonly Policy[] {
   if (factor !== undefined) {
-    const part = (units: number): number => Math.max(1, Math.floor(units * factor))
+    const multiplied = (units: number): number => Math.max(1, Math.floor(units * factor))
     return given.map((policy) => {
       const { limit, capacity } = policy
-      return limit === 0 ? policy : policy.with({ limit: part(limit), capacity: part(capacity) })
+      return limit === 0 ? policy : policy.with({ limit: multiplied(limit), capacity: multiplied(capacity) })
     })
   }
-  if (shapes !== own || !limits) return given
+  if (shapes !== ownShapes || !limits) return given
   return given.map((policy, i) => {
-    const numbers = limits[i]
-    if (typeof numbers !== 'number' && !numbers) return policy
-    const [limit, own]: readonly [number, number?] = typeof numbers === 'number' ? [numbers] : numbers
-    const capacity = own ?? (policy.isCapacityLimit ? limit : undefined)
+    const numbers = limits[i] ?? null
+    if (numbers === null) return policy
+    const [limit, ownCapacity]: readonly [number, number?] = typeof numbers === 'number' ? [numbers] : numbers
+    const capacity = ownCapacity ?? (policy.isCapacityLimit ? limit : undefined)
     return policy.with({ limit, ...(capacity && limit > 0 && { capacity }) }) // a limit of 0 has no capacity
   })
 }

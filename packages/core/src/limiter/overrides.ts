@@ -114,20 +114,20 @@ export async function override(
     // One after the other: a store would not answer hundreds of them at once within their deadline.
     for (const plan of set.sets.plans) await refuseToLower(of, plan, stored, content, force)
   }
-  const record = { kind: 'override', limiter: of.name, stored } as const
-  const version = await known.write(record, content, end)
-  if (version === undefined) {
+  const subject = { kind: 'override', limiter: of.name, stored } as const
+  const madeAt = await known.write(subject, content, end)
+  if (madeAt === undefined) {
     const why = `limiter '${of.name}' has ${MOST_RECORDS} overrides already: give callers who differ for good a plan, a list of policies of their own`
     throw new InputError('TOO_MANY_OVERRIDES', why)
   }
   // Refusals that the former numbers made are no offence under the new ones. The override is in force by now, also if this fails.
   await set.sets.correct({ kind: 'block', key: stored, duration: 0, isPenalty: true }).catch(() => {})
-  const block = known.get({ ...record, kind: 'block' })
-  const { until = version + end.life! } = end
+  const block = known.get({ ...subject, kind: 'block' })
+  const { until = madeAt + end.life! } = end
   const who = block ? `by ${block.content.by ?? 'an operator'}` : 'by a penalty or an older process'
   const isBlocked = answer.reason === 'blocked'
-  const made = recordShown({ ...record, id: '', version, until, appliedAt: 0, content }, of)
-  return { ...made, ...(isBlocked && { blocked: `${who}: unblock ends it` }) }
+  const record = { ...subject, id: '', version: madeAt, until, appliedAt: 0, content }
+  return { ...recordShown(record, of), ...(isBlocked && { blocked: `${who}: unblock ends it` }) }
 }
 
 /** Reads the records of a limiter's keys (overrides, blocks and holds) from its store, as users see them, the latest first. */
@@ -155,15 +155,14 @@ type NumbersGiven = Pick<option.Settings<typeof OVERRIDE>, 'limit' | 'factor' | 
 
 /**
  * Returns what a record keeps of an override, which gives one key other numbers: the `factor` by which all limits are multiplied; or
- * one `limit`, or limits by the name of the policy, or whole `policies`, as a list of `limits` in the order of the set's policies,
- * valid only for policies of the same `shapes` (algorithms and windows); or that the key is `exempt` from limits.
+ * the numbers of `limit` or `policies`, as a list of `limits` in the order of the set's policies, valid only for policies of the same
+ * `shapes` (algorithms and windows); or that the key is `exempt` from limits.
  * @throws {InputError} INVALID_OVERRIDE; {PolicyError} for numbers that the algorithms cannot count exactly.
  */
 function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: PolicySet) {
   const { given, shapes } = set
-  if ([limit, factor, policies, exempt].filter((each) => each !== undefined).length !== 1) {
-    throw invalid('takes one of limit, factor, policies and exempt')
-  }
+  const optionsGiven = [limit, factor, policies, exempt].filter((each) => each !== undefined)
+  if (optionsGiven.length !== 1) throw invalid('takes one of limit, factor, policies and exempt')
   if (exempt) return { exempt }
   if (factor !== undefined) return checked(set, { factor })
   if (policies) {
@@ -176,20 +175,29 @@ function contentOf({ limit, factor, policies, exempt }: NumbersGiven, set: Polic
     return checked(set, { shapes, limits: list.map((each) => [each.limit, each.capacity] as const) })
   }
   const names = given.map(({ name }) => name)
-  if (typeof limit === 'number' && given.length === 1) return checked(set, { shapes, limits: [limit] })
-  const byName = new Map<string, unknown>(Object.entries(Object(limit) as object))
-  const unknown = [...byName.keys()].find((name) => !names.includes(name))
-  const areNumbers = [...byName.values()].every((each) => typeof each === 'number')
-  if (byName.size === 0 || unknown !== undefined || !areNumbers) {
-    const which = unknown === undefined ? '' : `: there is no policy '${unknown}'`
-    throw invalid(
-      `limit must be ${given.length === 1 ? 'a number' : `{ '${names.join("': limit, '")}': limit }`}${which}`,
-    )
-  }
-  return checked(set, { shapes, limits: names.map((name) => (byName.get(name) ?? null) as number | null) })
+  return checked(set, { shapes, limits: limitsInOrder(limit, names) })
 }
 
-/** Returns the content if its numbers can be counted. */
+/**
+ * Returns the limits of an override in the order of the policies' `names`, null where the policy's own stays. `limit` is one number, if
+ * there is one policy, or an object of limits by name.
+ * @throws {InputError} INVALID_OVERRIDE.
+ */
+function limitsInOrder(limit: unknown, names: readonly string[]): readonly (number | null)[] {
+  const isOnePolicy = names.length === 1
+  if (typeof limit === 'number' && isOnePolicy) return [limit]
+  const byName = new Map<string, unknown>(Object.entries(Object(limit) as object))
+  const unknownName = [...byName.keys()].find((name) => !names.includes(name))
+  const areNumbers = [...byName.values()].every((each) => typeof each === 'number')
+  if (byName.size === 0 || unknownName !== undefined || !areNumbers) {
+    const expected = isOnePolicy ? 'a number' : `{ '${names.join("': limit, '")}': limit }`
+    const why = unknownName === undefined ? '' : `: there is no policy '${unknownName}'`
+    throw invalid(`limit must be ${expected}${why}`)
+  }
+  return names.map((name) => (byName.get(name) ?? null) as number | null)
+}
+
+/** Returns the content of a record; throws a PolicyError if the algorithms cannot count its numbers exactly. */
 function checked<C extends Omit<RecordContent, 'key'>>(set: PolicySet, content: C): C {
   overriddenPolicies(set, content)
   return content
@@ -234,9 +242,9 @@ async function refuseToLower(
   const state = keyspace instanceof SuspendedKeyspace ? keyspace.state : keyspace
   const answer = await state.decide('peek', stored, 0, 0)
   if (content.exempt || force) return answer
-  const meant = 'pass force: true if that is meant'
+  const advice = 'pass force: true if that is meant'
   if (answer.degraded) {
-    const why = `the store does not say what '${content.key}' has used, so an override may lower its limit: ${meant}`
+    const why = `the store does not say what '${content.key}' has used, so an override may lower its limit: ${advice}`
     throw new StoreError(codeOf(answer.degraded.why), why, { sent: false })
   }
   const inForce = of.records.withOverride(set, stored, false).given
@@ -247,7 +255,7 @@ async function refuseToLower(
     const isRaised = content.factor !== undefined && capacity >= (inForce[i] ?? set.given[i]!).capacity
     if (used <= capacity || isRaised || isUnchanged) continue
     const what = `'${content.key}' has used ${used} of '${name}', and would be denied until no more than ${capacity} count`
-    throw new InputError('OVERRIDE_LOWERS', `${what}: ${meant}`)
+    throw new InputError('OVERRIDE_LOWERS', `${what}: ${advice}`)
   }
   return answer
 }

@@ -50,9 +50,9 @@ export class PolicySets {
   readonly #byShapes = new Map<string, PolicySet>()
   /** Of the sets of tiers and of calls' lists one of each numbers, while it is held elsewhere. */
   readonly #plans = new WeakValues<PolicySet>()
-  #declared = 0
+  #declaredShapes = 0
   #tiers: readonly PolicySet[] = []
-  #most = Infinity
+  #mostShapes = Infinity
   readonly #penalty: Penalty | undefined
   readonly #reservations: ReservationSettings | undefined
 
@@ -76,13 +76,14 @@ export class PolicySets {
    * call; later calls with the same policies get the same set. A list with a limit of 0 needs no state for its calls.
    *
    * Blocks and resets of a key are made in every state that is known. Lists of the same shapes (algorithms and windows) share a
-   * state, so one set for each list of shapes is kept for that, up to `#most`. Beyond it, the oldest that was not declared is
+   * state, so one set for each list of shapes is kept for that, up to `#mostShapes`. Beyond it, the oldest that was not declared is
    * forgotten.
    * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties.
    */
   get(list: readonly Policy[], rule: PolicySet['rule'] = 'plan'): PolicySet {
     let known = this.#byList.get(list)
     let branch: Tree<Policy, WeaklyHeld<PolicySet>> | undefined = this.#byPolicies
+    // The list may have been made anew of policies that a set is known of.
     for (let i = 0; !known && branch && Array.isArray(list) && i < list.length; i++)
       branch = branch.next.get(list[i])
     known ??= branch?.value?.deref()
@@ -92,13 +93,13 @@ export class PolicySets {
   /**
    * Checks a list of policies, opens its state in the store, and makes the set of both. A list with a limit of 0 denies every call
    * without a state (SuspendedKeyspace). The set is kept by the list itself, by its policies, and as one of the limiter's plans. One
-   * set is kept for each list of shapes (algorithms and windows); beyond `#most` the oldest goes that was not declared.
+   * set is kept for each list of shapes (algorithms and windows); beyond `#mostShapes` the oldest goes that was not declared.
    */
   #make(list: readonly Policy[], rule: PolicySet['rule']): PolicySet {
     const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
     const keyspace = isSuspended
-      ? new SuspendedKeyspace(policies, this.store, (open) => this.#open(open))
+      ? new SuspendedKeyspace(policies, this.store, (otherPolicies) => this.#open(otherPolicies))
       : this.#open(policies)
     const shapes = shapesOf(policies)
     const { limiter, enforce, nearing } = this.common
@@ -110,8 +111,9 @@ export class PolicySets {
     if (rule === 'plan') this.#plans.get(numbers.join('\n'), () => set)
     const byShapes = this.#byShapes
     if (byShapes.has(shapes)) return set
-    const oldestUndeclared = [...byShapes.keys()][this.#declared]
-    if (byShapes.size >= this.#most) byShapes.delete(oldestUndeclared!)
+    const shapesByAge = [...byShapes.keys()]
+    const oldestUndeclared = shapesByAge[this.#declaredShapes]
+    if (byShapes.size >= this.#mostShapes) byShapes.delete(oldestUndeclared!)
     byShapes.set(shapes, set)
     return set
   }
@@ -122,8 +124,8 @@ export class PolicySets {
    */
   declare(lists: readonly (readonly Policy[])[], most = maxShapes.otherwise): PolicySet {
     this.#tiers = lists.map((list, i) => this.get(list, i === 0 ? 'default' : 'plan'))
-    this.#declared = this.#byShapes.size
-    this.#most = most
+    this.#declaredShapes = this.#byShapes.size
+    this.#mostShapes = most
     return this.#tiers[0]!
   }
 

@@ -17,7 +17,7 @@ export class Reservation {
   #reserved: Reserved
   #settling: Promise<Settlement> | undefined
   /** The first failure of a settling that may have been carried out all the same, and until when it may be sent again. */
-  #failure: { readonly error: unknown; readonly until: number } | undefined
+  #unsureFailure: { readonly error: unknown; readonly until: number } | undefined
   /** @internal The real cost of a settling that has failed: one that makes up for it has the same. */
   failedCost: number | undefined
   readonly #reservations: Pick<Reservations, 'change'> | undefined
@@ -41,7 +41,7 @@ export class Reservation {
 
   /** Whether `settle` or `release` was called, and is not to be called again after a failure. */
   get isSettled(): boolean {
-    return this.#settling !== undefined || this.#isOver
+    return this.#settling !== undefined || this.#isTooLateToRepeat
   }
 
   /** @internal Whether it holds its units at `now`, in microseconds of the store's time. */
@@ -61,7 +61,7 @@ export class Reservation {
     } catch (error) {
       return Promise.reject(error)
     }
-    if (this.#isOver) return Promise.reject(this.#failure!.error)
+    if (this.#isTooLateToRepeat) return Promise.reject(this.#unsureFailure!.error)
     return (this.#settling ??= this.#settle(realCost))
   }
 
@@ -101,16 +101,16 @@ export class Reservation {
       const { state, effect } = await this.#reservations.change(change)
       return { units: effect, late: state === 'late' }
     } catch (error) {
-      if ((error as Partial<StoreError>).sent !== false) this.#failure ??= { error, until }
+      if ((error as Partial<StoreError>).sent !== false) this.#unsureFailure ??= { error, until }
       this.#settling = undefined
       this.failedCost = units
       throw error
     }
   }
 
-  /** Whether it was perhaps settled so long ago that the store may keep no mark of it: it is not settled again then. */
-  get #isOver(): boolean {
-    return this.#failure !== undefined && this.#time >= this.#failure.until
+  /** Whether a failed settling, which may have been carried out, is so long ago that the store may keep no mark of it any more. */
+  get #isTooLateToRepeat(): boolean {
+    return this.#unsureFailure !== undefined && this.#time >= this.#unsureFailure.until
   }
 
   /** The store's time, in microseconds; 0 once the store is closed, as its clock throws then. A settlement reports that by itself. */

@@ -28,7 +28,7 @@ export async function reserveAll(parts: readonly (ReservePart | PermitPart)[]): 
   const permits = checked(parts).filter(isPermitPart)
   for (const permit of permits) checkPermit(permit)
   const keys = parts.filter((part) => !isPermitPart(part)) as readonly ReservePart[]
-  for (const key of keys) openedPart(key)
+  for (const key of keys) openedPart(key) // throws before a permit is taken
   return permitsFirst(
     permits,
     () => reserveKeys(keys),
@@ -45,21 +45,26 @@ async function reserveKeys(keys: readonly ReservePart[]): Promise<readonly Decis
   const sentAt = performance.now()
   const parts = keys.map(openedPart)
   // Unlike a peek, a try counts refusals for a penalty. What parts of one key reserve together is tried as one.
-  const partsOfSameKey = parts.map((part) =>
+  const twinsOfParts = parts.map((part) =>
     parts.filter(({ keyspace, key }) => keyspace === part.keyspace && key === part.key),
   )
-  const asked = new Map<OpenedPart, Promise<Answer>>()
-  for (const all of partsOfSameKey) if (!asked.has(all[0]!)) asked.set(all[0]!, tryAll(all))
-  const tried = await Promise.all(partsOfSameKey.map(([first]) => asked.get(first!)!))
-  const uncharged = parts.map(({ set, callerKey }, i) => new Decision(set, tried[i]!, callerKey, undefined))
-  const decisions = isWholeDenied(parts, tried) ? uncharged : await reserveEach(parts, uncharged)
+  const triesByFirstTwin = new Map<OpenedPart, Promise<Answer>>()
+  const tries = twinsOfParts.map((twins) => {
+    const first = twins[0]!
+    const twinsTry = triesByFirstTwin.get(first) ?? tryAll(twins)
+    triesByFirstTwin.set(first, twinsTry)
+    return twinsTry
+  })
+  const answers = await Promise.all(tries)
+  const uncharged = parts.map(({ set, callerKey }, i) => new Decision(set, answers[i]!, callerKey, undefined))
+  const decisions = isWholeDenied(parts, answers) ? uncharged : await reserveEach(parts, uncharged)
   const storeMs = performance.now() - sentAt
   for (const [i, part] of parts.entries())
     part.limiter[REPORT_PART](part, decisions[i]!, parts.length, storeMs)
   return decisions
 }
 
-/** Asks whether the parts of a call that have the same key and state (`twins`) fit together; charges nothing. */
+/** Asks whether the parts of a call that have the same key and state (twins) fit together; charges nothing. */
 async function tryAll(twins: readonly OpenedPart[]): Promise<Answer> {
   const { keyspace, key } = twins[0]!
   const sum = twins.reduce((total, { cost }) => total + cost, 0)

@@ -12,7 +12,7 @@ import { clearTimer, setTimer } from '../values/clock.js'
 const TRUSTED_WAIT = 250_000
 
 /** The longest until a call asks again while units of its key are reserved, in microseconds. */
-const SECOND = 1_000_000
+const LONGEST_PAUSE = 1_000_000
 
 /** How long a queue that closes waits for the store to take places back, in milliseconds. */
 const CLOSING_MS = 30
@@ -21,11 +21,12 @@ const CLOSING_MS = 30
 export class WaitQueue {
   readonly #clock = new StoreClock()
   readonly #turns: Turns
-  /** By key, the place that was booked last of those whose calls still wait. */
-  readonly #latest = new Map<string, InOrder>()
+  /** By key, the call that was booked last of those that still wait. */
+  readonly #latest = new Map<string, QueuedCall>()
   /** Calls, and bookings that are given back, which have not ended. */
   #unsettled = 0
-  #settled: (() => void) | undefined
+  #onAllSettled: (() => void) | undefined
+  /** Of each call that waits, for the store or for its turn, what rejects it. */
   readonly #waiters = new Set<(error: Error) => void>()
   #closed: Error | undefined
 
@@ -75,12 +76,15 @@ export class WaitQueue {
       const { reason, at, now, nextEnd, blockedUntil } = answer
       const isBlocked = reason === 'blocked' || blockedUntil !== undefined
       if (!isDenied(answer) || reason === 'cost' || isBlocked) return 0
-      if (nextEnd !== undefined) return Math.min(wasPauseShort ? SECOND : nextEnd - now, SECOND, waitLeft())
-      return at - now > waitLeft() ? 0 : at - now
+      const untilItFits = at - now
+      if (nextEnd === undefined) return untilItFits > waitLeft() ? 0 : untilItFits
+      const untilNextEnd = wasPauseShort ? LONGEST_PAUSE : nextEnd - now
+      return Math.min(untilNextEnd, LONGEST_PAUSE, waitLeft())
     }
     for (;;) {
       signal?.throwIfAborted()
-      const peeksFirst: boolean = set.keyspace.penalty !== undefined && (waitLeft() > 0 || isRefusalCounted)
+      const hasPenalty = set.keyspace.penalty !== undefined
+      const peeksFirst: boolean = hasPenalty && (waitLeft() > 0 || isRefusalCounted)
       let how: PatientAsk = peeksFirst ? 'peek' : 'consume'
       let answer = await answerTo(how)
       if (how === 'peek' && !isDenied(answer)) answer = await answerTo((how = charge))
@@ -89,8 +93,8 @@ export class WaitQueue {
       isRefusalCounted ||= how === 'consume'
       const pause = pauseAfter(answer)
       const now = this.store.now()
-      if (pause <= 0) return { answer, waited: now - start, late: 0, storeTime: storeTime }
-      wasPauseShort = pause < SECOND
+      if (pause <= 0) return { answer, waited: now - start, late: 0, storeTime }
+      wasPauseShort = pause < LONGEST_PAUSE
       await this.#sleep(now + pause, signal)
     }
   }
@@ -109,8 +113,8 @@ export class WaitQueue {
     for (const reject of this.#waiters) reject(error)
     let timer: ReturnType<typeof setTimeout>
     const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSING_MS)))
-    const settled = new Promise<void>((resolve) => (this.#settled = resolve))
-    if (this.#unsettled > 0) await Promise.race([settled, timeout])
+    const allSettled = new Promise<void>((resolve) => (this.#onAllSettled = resolve))
+    if (this.#unsettled > 0) await Promise.race([allSettled, timeout])
     clearTimeout(timer!)
   }
 
@@ -129,12 +133,12 @@ export class WaitQueue {
     signal?.throwIfAborted()
     const start = this.store.now()
     let sent = start
-    let left = maxWait
+    let waitLeft = maxWait
     let storeTime = 0
     for (;;) {
       const caller: BookingCaller = { gone: false }
       // Without a caller the store is not waited for beyond its deadline: in shadow mode no call waits.
-      const booked = set.keyspace.decide('book', key, cost, left, set.enforce ? caller : undefined)
+      const booked = set.keyspace.decide('book', key, cost, waitLeft, set.enforce ? caller : undefined)
       // If the store fails to take it back, the booking stays.
       const undo = (made: Answer): Promise<void> =>
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
@@ -144,38 +148,41 @@ export class WaitQueue {
       const received = this.store.now()
       if (!isAnsweredAtOnce) storeTime += received - sent
       const wait = answer.at - answer.now
-      // The instants of a store elsewhere are those of its clock; an answer that was made here has this process's.
-      const turnAt =
-        answer.degraded || answer.from === 'none'
-          ? received + wait
-          : this.#clock.toLocal(answer.at, answer.now, sent, received)
-      const before = this.#before(key, answer)
+      const turnAt = this.#turnHere(answer, sent, received)
+      const callAhead = this.#callAhead(key, answer)
       // A call that need not wait must not overtake those whose turns have passed unseen.
-      const isNow = set.exempt || (wait <= 0 && !before && !this.#turns.isLate(received))
-      if (isDenied(answer) || !set.enforce || isNow)
-        return { answer, waited: received - start, late: 0, storeTime: storeTime }
-      const place = new InOrder(answer.at, before)
-      if (!answer.degraded) this.#latest.set(key, place)
+      const isTurnNow = set.exempt || (wait <= 0 && !callAhead && !this.#turns.isLate(received))
+      if (isDenied(answer) || !set.enforce || isTurnNow)
+        return { answer, waited: received - start, late: 0, storeTime }
+      const queued = new QueuedCall(answer.at, callAhead)
+      if (!answer.degraded) this.#latest.set(key, queued)
       try {
-        const state = await this.#waitForTurn(set, answer, turnAt, before, signal)
+        const state = await this.#waitForTurn(set, answer, turnAt, callAhead, signal)
         if (state === 'stands') {
           const now = this.store.now()
-          return { answer, waited: now - start, late: now - turnAt, storeTime: storeTime }
+          return { answer, waited: now - start, late: now - turnAt, storeTime }
         }
         if (state === 'held') await undo(answer)
       } catch (error) {
         await undo(answer)
         throw error
       } finally {
-        this.#end(key, place)
+        this.#endWait(key, queued)
       }
       sent = this.store.now()
-      left = Math.max(0, maxWait - (sent - start))
+      waitLeft = Math.max(0, maxWait - (sent - start))
     }
   }
 
+  /** Returns the instant of a turn on this process's clock. Only an answer of a store elsewhere has the instants of another clock. */
+  #turnHere(answer: Answer, sent: number, received: number): number {
+    const { at, now, degraded, from } = answer
+    const isMadeHere = degraded !== undefined || from === 'none'
+    return isMadeHere ? received + (at - now) : this.#clock.toLocal(at, now, sent, received)
+  }
+
   /**
-   * Sleeps until the instant `turnAt` of this process's clock, and until the call `before` this one on its key has passed. Returns
+   * Sleeps until the instant `turnAt` of this process's clock, and until `callAhead`, a call on the same key, has passed. Returns
    * how the booking stands then, by the store unless the wait was short: it 'stands', is 'lost' with the key's state, or is 'held'
    * because the key is blocked or held now.
    */
@@ -183,15 +190,15 @@ export class WaitQueue {
     set: PolicySet,
     answer: Answer,
     turnAt: number,
-    before: InOrder | undefined,
+    callAhead: QueuedCall | undefined,
     signal: AbortSignal | undefined,
   ): Promise<'stands' | 'lost' | 'held'> {
     await this.#sleep(turnAt, signal)
     const { booking } = answer
-    const isTrusted = answer.at - answer.now <= TRUSTED_WAIT || !booking
+    const needsNoConfirming = answer.at - answer.now <= TRUSTED_WAIT || !booking
     const [state] = await Promise.all([
-      isTrusted ? ('stands' as const) : this.#confirm(keyspaceOf(set, answer), booking, signal),
-      before && this.#passed(before, signal),
+      needsNoConfirming ? ('stands' as const) : this.#confirm(keyspaceOf(set, answer), booking, signal),
+      callAhead && this.#passed(callAhead, signal),
     ])
     return state
   }
@@ -222,10 +229,10 @@ export class WaitQueue {
     return this.#unlessGivenUp(signal, (wake, fail) => this.#turns.add({ at, wake, fail }))
   }
 
-  /** Waits until the call whose turn on the key is `before` this call's has passed or has left. */
-  #passed(before: InOrder, signal?: AbortSignal): Promise<void> {
+  /** Waits until a queued call, and all of its key ahead of it, have passed or have left. */
+  #passed(call: QueuedCall, signal?: AbortSignal): Promise<void> {
     return this.#unlessGivenUp(signal, (resolve) => {
-      before.passed.then(resolve, resolve) // it never rejects
+      call.passed.then(resolve, resolve) // it never rejects
     })
   }
 
@@ -243,16 +250,16 @@ export class WaitQueue {
    * and some bookings are confirmed first. A turn that the failure mode decided (`degraded`) is on another clock and compared
    * with none.
    */
-  #before(key: string, { at, degraded }: Answer): InOrder | undefined {
+  #callAhead(key: string, { at, degraded }: Answer): QueuedCall | undefined {
     const latest = this.#latest.get(key)
     return latest && !degraded && latest.at <= at ? latest : undefined
   }
 
-  /** Ends the wait at a place, whose call has had its turn, has left or books again. Places behind it wait for the one before it. */
-  #end(key: string, place: InOrder): void {
-    const before = place.end()
-    if (this.#latest.get(key) !== place) return
-    if (before) this.#latest.set(key, before)
+  /** Ends the wait of a call that has had its turn, has left or books again. Those behind it wait for the one ahead of it. */
+  #endWait(key: string, ended: QueuedCall): void {
+    const callAhead = ended.end()
+    if (this.#latest.get(key) !== ended) return
+    if (callAhead) this.#latest.set(key, callAhead)
     else this.#latest.delete(key)
   }
 
@@ -292,36 +299,39 @@ export class WaitQueue {
   /** Notes that `work`, such as giving a booking back, is going on, so that `close` waits until it has settled. */
   #track(work: Promise<unknown>): void {
     this.#unsettled++
-    const ended = (): unknown => --this.#unsettled === 0 && this.#settled?.()
-    work.then(ended, ended)
+    const settled = (): void => {
+      this.#unsettled--
+      if (this.#unsettled === 0) this.#onAllSettled?.()
+    }
+    work.then(settled, settled)
   }
 }
 
-/** A place in the order of its key. */
-class InOrder {
-  /** Resolves once this call, and each before it, has had its turn, has left or books again. */
+/** A call in the order of those that wait on one key. */
+class QueuedCall {
+  /** Resolves once this call, and each ahead of it, has had its turn, has left or books again. */
   readonly passed: Promise<void>
-  #pass!: (after?: Promise<void>) => void
+  #passAfter!: (callAhead?: Promise<void>) => void
   #isOver = false
-  #before: InOrder | undefined
+  #ahead: QueuedCall | undefined
 
-  /** Makes the place of a call whose turn is the instant `at` of the store's clock, behind the place `before`, if any. */
+  /** Queues a call whose turn is the instant `at` of the store's clock, behind the call `ahead`, if any. */
   constructor(
     readonly at: number,
-    before: InOrder | undefined,
+    ahead: QueuedCall | undefined,
   ) {
-    this.#before = before
-    this.passed = new Promise((resolve) => (this.#pass = resolve))
+    this.#ahead = ahead
+    this.passed = new Promise((resolve) => (this.#passAfter = resolve))
   }
 
-  /** Ends it. Returns the nearest place before it whose call still waits, as this call may have left; undefined without one. */
-  end(): InOrder | undefined {
-    let before = this.#before
-    while (before && before.#isOver) before = before.#before
-    this.#before = before
+  /** Ends its wait. Returns the nearest call ahead that still waits, as this call may have left; undefined without one. */
+  end(): QueuedCall | undefined {
+    let ahead = this.#ahead
+    while (ahead && ahead.#isOver) ahead = ahead.#ahead
+    this.#ahead = ahead
     this.#isOver = true
-    this.#pass(before?.passed)
-    return before
+    this.#passAfter(ahead?.passed)
+    return ahead
   }
 }
 

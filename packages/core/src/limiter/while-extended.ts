@@ -7,9 +7,9 @@ import type { ReserveOptions } from './reserving-options.js'
 
 /**
  * Calls `use` with a reservation that was made with these options, and extends it meanwhile, each time a third of its `ttl` has passed, or
- * a tenth since an extension failed. One that `use` has not settled is settled at its cost when it returns, and at `atEnd` when it throws, or
- * as `use` has tried in vain; if the store fails at that, `failed` gets the error, and the units are given back at the end. Resolves or
- * rejects as `use` does.
+ * a tenth since an extension failed. A reservation that `use` has not settled is settled afterwards: at the cost with which `use` has tried
+ * that in vain (`failedCost`), otherwise at its own cost if `use` returned, and at `atEnd` if it threw. If the store fails at that, `failed`
+ * gets the error, and the units are given back at the end. Resolves or rejects as `use` does.
  */
 export async function whileExtended<T>(
   reservation: Reservation,
@@ -18,29 +18,30 @@ export async function whileExtended<T>(
   failed: (error: unknown) => void,
 ): Promise<T> {
   const ttlMs = parseDuration(ttl, 'ttl')
+  const [pauseMs, pauseAfterFailureMs] = [ttlMs / 3, ttlMs / 10]
   let timer: TimerHandle
-  let isOver = false
+  let isUseOver = false
   const extendAfter = (ms: number): void => {
     timer = setTimer(() => {
       if (reservation.isSettled) return
-      extendAfter(ttlMs / 3)
+      extendAfter(pauseMs)
       reservation.extend(ttl).catch((error: Partial<SluiceError>) => {
         clearTimer(timer)
-        if (!isOver && error.code !== 'RESERVATION_ENDED') extendAfter(ttlMs / 10)
+        if (!isUseOver && error.code !== 'RESERVATION_ENDED') extendAfter(pauseAfterFailureMs)
       })
     }, Math.ceil(ms))
     timer.unref?.()
   }
-  extendAfter(ttlMs / 3)
-  let real = atEnd
+  extendAfter(pauseMs)
+  let realCost = atEnd
   try {
     const result = await use(reservation)
-    real = cost
+    realCost = cost
     return result
   } finally {
-    isOver = true
+    isUseOver = true
     clearTimer(timer!)
-    if (!reservation.isSettled) await reservation.settle(reservation.failedCost ?? real).catch(failed)
+    if (!reservation.isSettled) await reservation.settle(reservation.failedCost ?? realCost).catch(failed)
   }
 }
 

@@ -53,8 +53,10 @@ export class KeyLimits<Detail> {
     const followed = this.#followed.get(key) ?? this.given.follow?.()
     if (!followed || outcome === 'failed') return undefined
     const from = this.of(key)
-    if (this.#followed.size >= MOST_FOLLOWED && !this.#followed.has(key)) {
-      this.#followed.delete(this.#followed.keys().next().value!)
+    const isNewKey = !this.#followed.has(key)
+    if (isNewKey && this.#followed.size >= MOST_FOLLOWED) {
+      const oldest = this.#followed.keys().next().value!
+      this.#followed.delete(oldest)
     }
     this.#followed.set(key, followed)
     const reason = followed.ended(ms, outcome === 'refused', detail)

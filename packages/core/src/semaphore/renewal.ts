@@ -104,11 +104,11 @@ export class Renewal {
    * released during the call is ignored.
    */
   async #renewHeld(key: string): Promise<void> {
-    for (const part of inParts(this.held(key))) {
+    for (const tickets of inParts(this.held(key))) {
       // Renewing a ticket that was released meanwhile would take its permit again.
-      const held = part.filter((ticket) => this.#held.get(key)?.has(ticket))
-      const states = await this.permits.ask('renew', key, held, this.limit(key))
-      for (const [i, ticket] of held.entries()) {
+      const stillHeld = tickets.filter((ticket) => this.#held.get(key)?.has(ticket))
+      const states = await this.permits.ask('renew', key, stillHeld, this.limit(key))
+      for (const [i, ticket] of stillHeld.entries()) {
         const lost = this.#held.get(key)?.get(ticket)
         if (states[i] !== 'unknown' || !lost) continue
         remove(this.#held, key, ticket)
@@ -119,9 +119,9 @@ export class Renewal {
 
   /** Retries the releases of a key that have failed, up to 100 in one call to the store. Rejects if one fails again. */
   async #repeatReleases(key: string): Promise<void> {
-    for (const part of inParts(this.releasing(key))) {
-      await this.permits.ask('release', key, part, this.limit(key))
-      for (const ticket of part) remove(this.#releasing, key, ticket)
+    for (const tickets of inParts(this.releasing(key))) {
+      await this.permits.ask('release', key, tickets, this.limit(key))
+      for (const ticket of tickets) remove(this.#releasing, key, ticket)
     }
   }
 

@@ -7,10 +7,10 @@ import { permitsBeside } from '../stores/memory/permit-queues.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
 import { Listeners, type ListenOptions, warningOnce } from '../values/listeners.js'
-import { KeyLimits } from './adaptive-limit.js'
+import { KeyLimits, type LimitChange } from './adaptive-limit.js'
 import { Permit } from '../values/permit.js'
 import { Renewal } from './renewal.js'
-import { SEMAPHORE_EVENTS, type SemaphoreEvents } from './semaphore-events.js'
+import { type PermitWait, SEMAPHORE_EVENTS, type SemaphoreEvents } from './semaphore-events.js'
 import { permitLimit, readAcquireOptions, readSemaphoreOptions } from './semaphore-options.js'
 import type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore-options.js'
 import { readOption } from '../values/options.js'
@@ -103,28 +103,39 @@ export class Semaphore {
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
     const decidedBy = this.#store.local ? 'memory' : 'store'
     const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeMs } as const
-    const report = <E extends 'denied' | 'waited' | 'granted'>(type: E): void => {
-      const emit = (): void => this.#listeners.emit(type, { type, ...wait } as SemaphoreEvents[E])
-      if (!this.#listeners.heard[type]) return
-      if (reports) reports.keep(emit)
-      else emit()
-    }
     if (ticket === undefined) {
-      report('denied')
+      this.#reportWait('denied', wait, reports)
       return new Permit(waitMs, undefined)
     }
     const grantedAt = (heldSince = nowMs())
     this.#inUse++
-    if (waiter.hasWaited) report('waited')
-    report('granted')
+    if (waiter.hasWaited) this.#reportWait('waited', wait, reports)
+    this.#reportWait('granted', wait, reports)
     return new Permit(waitMs, (outcome, tookMs = nowMs() - grantedAt) => {
       const change = this.#limits.ended(stored, outcome, tookMs, waiter.hasWaited)
       // Before the permit is released, so that waiting calls are served under the new limit.
-      if (change) this.#waiters.pollAll().catch(() => {})
-      if (change) this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })
+      if (change) this.#followChange(key, change)
       reportEnd('released')
       return this.#renewal.release(stored, ticket)
     })
+  }
+
+  /** Reports how a call has waited to the listeners: now, or if there are `reports`, when its caller makes those. */
+  #reportWait<E extends 'denied' | 'waited' | 'granted'>(
+    type: E,
+    wait: PermitWait,
+    reports: CheckedOptions[typeof REPORTS],
+  ): void {
+    if (!this.#listeners.heard[type]) return
+    const emit = (): void => this.#listeners.emit(type, { type, ...wait } as SemaphoreEvents[E])
+    if (reports) reports.keep(emit)
+    else emit()
+  }
+
+  /** Has the waiting calls ask again under the changed limit of a key, and reports the change. */
+  #followChange(key: string, change: LimitChange): void {
+    this.#waiters.pollAll().catch(() => {})
+    this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })
   }
 
   /** Permits that calls of this process hold, over all keys. */

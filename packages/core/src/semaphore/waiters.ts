@@ -58,11 +58,11 @@ export class Waiters {
         end('gaveUp')
         if (error === undefined) resolve({ ticket: undefined, waiter })
         else reject(error)
-        if (waiter.isKnown) await this.renewal.release(key, ticket) // takes the ticket out of the store's queue
+        if (waiter.mayBeInStore) await this.renewal.release(key, ticket) // takes the ticket out of the store's queue
       }
       const waiter = new Waiter(key, granted, giveUp)
       this.#byTicket.set(ticket, waiter)
-      this.#askStore(waiter, ticket, maxWaitMs > 0).catch(() => {})
+      this.#askStore(maxWaitMs > 0 ? 'wait' : 'take', ticket, waiter).catch(() => {})
       // If a store in this process had a permit free, as for most calls, there is nothing to wait for.
       if (!waiter.outcome) stopWatching = this.#boundWait(waiter, maxWaitMs, signal)
     })
@@ -95,18 +95,17 @@ export class Waiters {
 
   /**
    * Has a call's wait end without a permit when its longest wait is over, its signal aborts, or the store closes. Returns a function
-   * that calls off all three. When the time is over the call is denied, but if the store has not once answered about it
-   * (`wasReached`), it rejects with the latest failure.
+   * that calls off all three. When the time is over the call is denied, but if the store has not once answered about it, it rejects
+   * with the latest failure.
    */
   #boundWait(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
-    const endInTime = (): void =>
-      void waiter
-        .giveUp(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
-        .catch(() => {})
-    const timer = maxWaitMs > 0 ? setTimer(endInTime, maxWaitMs) : undefined
-    const stopListening = signal && onAbort(signal, () => void waiter.giveUp(signal.reason).catch(() => {}))
+    const giveUp = (error?: unknown): void => void waiter.giveUp(error).catch(() => {})
+    const timeIsOver = (): void =>
+      waiter.hasStoreAnswered ? giveUp() : giveUp(waiter.failure ?? unanswered(maxWaitMs))
+    const timer = maxWaitMs > 0 ? setTimer(timeIsOver, maxWaitMs) : undefined
+    const stopListening = signal && onAbort(signal, () => giveUp(signal.reason))
     const { closed } = this.store
-    const stopWatching = closed && onAbort(closed, () => void waiter.giveUp(storeClosed()).catch(() => {}))
+    const stopWatching = closed && onAbort(closed, () => giveUp(storeClosed()))
     return () => {
       clearTimer(timer)
       stopListening?.()
@@ -115,32 +114,33 @@ export class Waiters {
   }
 
   /**
-   * Asks the store for a permit for a ticket. If none is free, the ticket enters the store's queue if the call `waits`, and otherwise
-   * the call is denied. If the store is out of reach, a waiting call waits on, and the next poll asks again; any other failure ends
-   * the call. The store may have the ticket (`isKnown`) from the moment at which the call is sent; not so if it surely was not sent.
-   * If the ticket still waits at the end, permits are watched for.
+   * Asks the store for a permit for a ticket. If none is free, the ticket enters the store's queue ('wait'), or the call is denied
+   * ('take'). If the store is out of reach, a waiting call waits on, and the next poll asks again; any other failure ends the call. If
+   * the ticket still waits at the end, permits are watched for.
    */
-  async #askStore(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
+  async #askStore(step: 'wait' | 'take', ticket: number, waiter: Waiter): Promise<void> {
     if (waiter.isAsking) return
-    const wasKnown = waiter.isKnown
+    const mightBeInStore = waiter.mayBeInStore
     waiter.isAsking = true
-    waiter.isKnown = true // the call may reach the store before the ticket leaves
+    waiter.mayBeInStore = true // the call may reach the store before the ticket leaves
     try {
-      const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit(waiter.key))
+      const asked = this.permits.ask(step, waiter.key, [ticket], this.limit(waiter.key))
       const [state] = 'length' in asked ? asked : await waiter.timed(asked)
-      waiter.wasReached = true
+      waiter.hasStoreAnswered = true
       // A permit for a call that has left meanwhile is given back. A permit that a poll has found before is in use.
       if (state === 'held' && waiter.outcome === 'gaveUp')
         this.renewal.release(waiter.key, ticket).catch(() => {})
       else if (state === 'held') waiter.granted()
-      else if (!waits) waiter.giveUp().catch(() => {})
+      else if (step === 'take') waiter.giveUp().catch(() => {})
     } catch (error) {
-      if ((error as Partial<StoreError>).sent === false) waiter.isKnown = wasKnown
+      const wasSurelyNotSent = (error as Partial<StoreError>).sent === false
+      if (wasSurelyNotSent) waiter.mayBeInStore = mightBeInStore
       waiter.failure = error
-      if (!waits || !isOutage(error)) waiter.giveUp(error).catch(() => {})
+      if (step === 'take' || !isOutage(error)) waiter.giveUp(error).catch(() => {})
     }
     waiter.isAsking = false
-    if (!this.#byTicket.has(ticket)) return
+    const stillWaits = this.#byTicket.has(ticket)
+    if (!stillWaits) return
     waiter.hasWaited = true
     this.#watchForPermits()
   }
@@ -179,11 +179,11 @@ export class Waiters {
     try {
       const polled = this.permits.ask('poll', key, tickets, this.limit(key))
       const states = 'length' in polled ? polled : await polled
-      for (const waiter of waiters) waiter.wasReached = true
+      for (const waiter of waiters) waiter.hasStoreAnswered = true
       for (const [i, ticket] of tickets.entries()) {
         const waiter = this.#byTicket.get(ticket)
         if (states[i] === 'held' && waiter) waiter.granted()
-        else if (states[i] === 'unknown' && waiter) await this.#askStore(waiter, ticket, true)
+        else if (states[i] === 'unknown' && waiter) await this.#askStore('wait', ticket, waiter)
       }
     } catch (error) {
       for (const waiter of waiters) waiter.failure = error
@@ -209,12 +209,12 @@ interface Taken {
 class Waiter {
   /** Undefined while the call waits. */
   outcome: 'granted' | 'gaveUp' | undefined
-  /** Whether an answer to `take` is outstanding. */
+  /** Whether an answer to its own question (`#askStore`) is outstanding. */
   isAsking = false
   /** Whether the store may hold the ticket. */
-  isKnown = false
+  mayBeInStore = false
   /** Whether the store has answered about the call. */
-  wasReached = false
+  hasStoreAnswered = false
   /** Why the latest question about the call failed. */
   failure: unknown
   /** Whether the store's first answer granted no permit. */

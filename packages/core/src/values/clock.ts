@@ -47,12 +47,15 @@ export function clearTimer(timer: TimerHandle | undefined): void {
 export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
   let startUs: number
-  /** Warns if a test has replaced `Date` or `performance` by fake timers, which do not move this clock. Returns READS. */
+  /**
+   * Warns if a test has replaced `Date` or `performance` by fake timers, which do not move this clock. Returns for how many reads
+   * this need not be checked again.
+   */
   const checkForFakes = (): number => {
     startUs ??= (Date.now() - monotonic.now()) * 1000
     const isFaked = Date !== DATE || performance !== PERFORMANCE
     if (isFaked && monotonic === PERFORMANCE && !TIME.test) warnProcessOnce('CLOCK_FAKED', FAKED)
-    return READS
+    return READS_BETWEEN_CHECKS
   }
   let readsUntilCheck = 0
   return () => {
@@ -80,8 +83,8 @@ const NOT_FAKED =
   'a fake clock is installed, and a store keeps the clock of its server (Redis, Postgres): its limits go by real time; for a ' +
   'test give limiters a memoryStore, or the store a clock: redisStore(client, { clock })'
 
-/** Reads of a clock between looks: the getter of the global `performance` takes a tenth of a decision. */
-const READS = 16
+/** Not at each read: the getter of the global `performance` takes a tenth of a decision. */
+const READS_BETWEEN_CHECKS = 16
 
 /** The clocks of the system. A step of the system's clock replaces neither; fake timers do. */
 const DATE = Date

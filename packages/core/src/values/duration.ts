@@ -65,11 +65,14 @@ export function millisecondsOf(value: Duration): number {
 export function meantBy(value: unknown, isDuration = false): string {
   if (typeof value !== 'string') return ''
   if (value.trim() !== '' && Number.isFinite(Number(value))) return `; write ${Number(value)}`
-  const [, count, unit = ''] = /^\s*([\d.]+)\s*(?!mo)(ms|mil|[smhdw])[a-z]*\s*$/i.exec(value) ?? []
-  const ms =
-    Number(count) * ({ mil: 1, w: 7 * UNITS.d, ...UNITS } as Record<string, number>)[unit.toLowerCase()]!
+  const [, count, unit = ''] = WORDED_DURATION.exec(value) ?? []
+  const ms = Number(count) * WORDED_UNITS[unit.toLowerCase()]!
   return isDuration && ms > 0 && !DURATION.test(value) ? `; write '${formatDuration(ms)}'` : ''
 }
+
+/** A number and a unit as people write it, such as '5 minutes', '1.5h', '2 weeks', '10 millis'; not months, which differ in length. */
+const WORDED_DURATION = /^\s*([\d.]+)\s*(?!mo)(ms|mil|[smhdw])[a-z]*\s*$/i
+const WORDED_UNITS: Record<string, number> = { mil: 1, w: 7 * UNITS.d, ...UNITS }
 
 /** The shortest text for a number of milliseconds: 60000 is '1m', 90000 is '90s'. */
 export function formatDuration(ms: number): string {

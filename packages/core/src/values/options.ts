@@ -135,22 +135,28 @@ function unknownOption(name: string, names: readonly string[], { what, advice }:
  * third of the letters of `name`; otherwise undefined. Upper and lower case count as equal.
  */
 export function nearestTo(name: string, names: readonly string[]): string | undefined {
-  const most = Math.floor((name.length + 1) / 3)
+  const mostEdits = Math.floor((name.length + 1) / 3)
   const [near] = names
     .map((known) => ({ known, edits: editsBetween(name.toLowerCase(), known.toLowerCase()) }))
     .sort((one, other) => one.edits - other.edits)
-  return near && near.edits <= most ? near.known : undefined
+  return near && near.edits <= mostEdits ? near.known : undefined
 }
 
-/** The edit distance of two names: how many letters are left out, added or replaced. */
+/**
+ * The edit distance of two names (Levenshtein): how many letters are left out, added or replaced. `row[j]` is the distance of the
+ * letters of `one` so far from the first `j` of `other`.
+ */
 function editsBetween(one: string, other: string): number {
   const row = Array.from({ length: other.length + 1 }, (_, j) => j)
   for (let i = 0; i < one.length; i++) {
-    let before = row[0]!++
+    let aboveLeft = row[0]!
+    row[0] = i + 1
     for (let j = 1; j <= other.length; j++) {
       const above = row[j]!
-      row[j] = Math.min(above + 1, row[j - 1]! + 1, before + Number(one[i] !== other[j - 1]))
-      before = above
+      const left = row[j - 1]!
+      const replacing = one[i] === other[j - 1] ? 0 : 1
+      row[j] = Math.min(above + 1, left + 1, aboveLeft + replacing)
+      aboveLeft = above
     }
   }
   return row.at(-1)!

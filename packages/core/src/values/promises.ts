@@ -14,12 +14,12 @@ export function inThisContext(): (task: () => void) => void {
   const tasks: (() => void)[] = []
   let wake!: () => void
   /** Runs the tasks and waits for the next, all in the context of this call: a `then` runs in that in which it was made. */
-  const wait = (): void => {
+  const runAndWait = (): void => {
     const woken = new Promise<void>((resolve) => (wake = resolve))
-    woken.then(wait).catch(() => {})
+    woken.then(runAndWait).catch(() => {})
     for (const task of tasks.splice(0)) task()
   }
-  wait()
+  runAndWait()
   return (task) => {
     tasks.push(task)
     wake()

@@ -1,7 +1,7 @@
 /** Values by their ids. Each is kept for as long as it is held elsewhere, so that all who ask for an id share one. */
 export class WeakValues<V extends object> {
   readonly #held = new Map<string, WeaklyHeld<V>>()
-  #sweepAt = LEAST_SWEPT
+  #sweepAtSize = LEAST_SWEPT_SIZE
 
   /**
    * Returns the value of an id. It is made by `make` if the id is new, or if the former value was garbage-collected because only this
@@ -13,7 +13,7 @@ export class WeakValues<V extends object> {
     if (existing) return existing
     const value = make()
     this.#held.set(id, heldWeakly(value))
-    if (this.#held.size >= this.#sweepAt) this.#sweep()
+    if (this.#held.size >= this.#sweepAtSize) this.#sweep()
     return value
   }
 
@@ -25,7 +25,7 @@ export class WeakValues<V extends object> {
   /** Removes the ids of values that nothing else holds any more. It runs each time the number of ids has doubled. */
   #sweep(): void {
     for (const [id, held] of this.#held) if (!held.deref()) this.#held.delete(id)
-    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#held.size)
+    this.#sweepAtSize = Math.max(LEAST_SWEPT_SIZE, 2 * this.#held.size)
   }
 }
 
@@ -41,4 +41,4 @@ export function heldWeakly<V extends object>(value: V): WeaklyHeld<V> {
   return typeof WeakRef === 'function' ? new WeakRef(value) : { deref: () => value }
 }
 
-const LEAST_SWEPT = 256
+const LEAST_SWEPT_SIZE = 256

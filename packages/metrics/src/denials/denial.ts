@@ -22,7 +22,7 @@ const FIELDS = ['id', 'limiter', 'policy', 'key', 'reason', 'retryAfterMs', 'at'
 /** Denials as a process posts them: each as a list of its fields, and only those that fit into 8 kB of JSON, the first ones first. */
 export function packed(denials: readonly Denial[]): readonly unknown[] {
   const lists: unknown[] = []
-  let bytesLeft = 7999 // 8,000 less two brackets, plus the comma after the last denial, which is not there
+  let bytesLeft = BYTES_OF_LISTS
   for (const denial of denials) {
     const list = FIELDS.map((field) => denial[field])
     const bytes = Buffer.byteLength(JSON.stringify(list)) + 1
@@ -32,6 +32,9 @@ export function packed(denials: readonly Denial[]): readonly unknown[] {
   }
   return lists
 }
+
+/** 8,000 less two brackets, plus the comma after the last denial, which is not there. */
+const BYTES_OF_LISTS = 7999
 
 /** The denial that `packed` wrote as a list. A wait without an end, which JSON writes as null, is Infinity again. */
 export function unpacked(list: readonly unknown[]): Denial {

@@ -46,9 +46,10 @@ export class LimiterCounts implements Source {
     const answer = answerOf(decision)
     const { reason } = decision
     const result = resultOf(decision)
-    const isAllowed = result === 0
+    const isAllowed = result === 0 // not where shadow mode alone allows it
     counts[answer.binding]!.countDecision(result, reason, decidedBy)
-    if (decidedBy === 'none' || !(reason === undefined || reason === 'limit' || reason === 'cost')) return
+    const werePoliciesAsked = reason === undefined || reason === 'limit' || reason === 'cost'
+    if (decidedBy === 'none' || !werePoliciesAsked) return
     const { parts, now, remaining } = answer
     if (policies.length === 1) {
       counts[0]!.countEvaluation(!isAllowed, remaining, policies[0]!.capacity)

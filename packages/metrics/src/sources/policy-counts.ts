@@ -10,14 +10,14 @@ const BUCKETS = [0.25, 0.5, 0.75, 0.8, 0.9, 1] as const
 
 type Result = 0 | 1 | 2
 
-/** Cells of decisions, by result, reason and decider. Behind them lie those of evaluations, by bucket: allowed, then denied. */
-const DECISIONS = RESULTS.length * REASONS.length * DECIDERS.length
-const ALLOWED = DECISIONS
-const DENIED = ALLOWED + BUCKETS.length
+/** How many cells decisions have, by result, reason and decider. Behind them lie those of evaluations by bucket. */
+const DECISION_CELLS = RESULTS.length * REASONS.length * DECIDERS.length
+const FIRST_ALLOWED = DECISION_CELLS
+const FIRST_DENIED = FIRST_ALLOWED + BUCKETS.length
 
 /** Numbers of one policy of one limiter, in one plain array: counting is an addition, and names are made when it is read. */
 export class PolicyCounts {
-  readonly #cells = new Float64Array(DENIED + BUCKETS.length)
+  readonly #cells = new Float64Array(FIRST_DENIED + BUCKETS.length)
   readonly #of: Attributes
   #policy: Policy
 
@@ -49,7 +49,7 @@ export class PolicyCounts {
    * call: at most 0.25, 0.5, 0.75, 0.8, 0.9 or 1. `remaining` and `capacity` are in units.
    */
   countEvaluation(isDenied: boolean, remaining: number, capacity: number): void {
-    this.#cells[(isDenied ? DENIED : ALLOWED) + bucketOf(capacity - remaining, capacity)]!++
+    this.#cells[(isDenied ? FIRST_DENIED : FIRST_ALLOWED) + bucketOf(capacity - remaining, capacity)]!++
   }
 
   /**
@@ -57,7 +57,7 @@ export class PolicyCounts {
    * (result * reasons + reason) * deciders + decider, which is taken apart here.
    */
   readDecisions(observe: Observe): void {
-    for (const [cell, count] of this.#cells.subarray(0, DECISIONS).entries()) {
+    for (const [cell, count] of this.#cells.subarray(0, DECISION_CELLS).entries()) {
       if (count === 0) continue
       const decider = cell % DECIDERS.length
       const rest = (cell - decider) / DECIDERS.length
@@ -75,7 +75,7 @@ export class PolicyCounts {
    * capacity in use, so each is a sum over all buckets.
    */
   readEvaluations(observe: Observe): void {
-    for (const [result, first] of [ALLOWED, DENIED].entries()) {
+    for (const [result, first] of [FIRST_ALLOWED, FIRST_DENIED].entries()) {
       let sum = 0
       for (const count of this.#cells.subarray(first, first + BUCKETS.length)) sum += count
       if (sum > 0) observe(sum, { ...this.#of, result: RESULTS[result]! })
@@ -88,7 +88,7 @@ export class PolicyCounts {
    */
   readUtilization(observe: Observe): void {
     for (const [i, bucket] of BUCKETS.entries()) {
-      const count = this.#cells[ALLOWED + i]! + this.#cells[DENIED + i]!
+      const count = this.#cells[FIRST_ALLOWED + i]! + this.#cells[FIRST_DENIED + i]!
       if (count > 0) observe(count, { ...this.#of, bucket: String(bucket) })
     }
   }

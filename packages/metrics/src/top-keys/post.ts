@@ -69,13 +69,17 @@ export function postsOf(text: string): ReadPosts {
   const nothing = { posts: [], denials: [] }
   if (typeof format === 'number' && format !== FORMAT) return { ...nothing, malformed: 0, unknown: format }
   if (format !== FORMAT || !Array.isArray(posts)) return { ...nothing, malformed: 1 }
-  const sound = (posts as readonly unknown[]).filter(isPost)
-  const listed: readonly unknown[] = Array.isArray(denials) ? denials : [denials]
-  const soundDenials = listed.filter(isDenial)
+  const soundPosts = (posts as readonly unknown[]).filter(isPost)
+  const denialList: readonly unknown[] = Array.isArray(denials) ? denials : [denials]
+  const soundDenials = denialList.filter(isDenial)
   return {
-    posts: sound.map((post) => ({ ...post, denied: unpacked(post.denied), sampled: unpacked(post.sampled) })),
+    posts: soundPosts.map((post) => ({
+      ...post,
+      denied: unpacked(post.denied),
+      sampled: unpacked(post.sampled),
+    })),
     denials: soundDenials.map(unpackedDenial),
-    malformed: posts.length - sound.length + listed.length - soundDenials.length,
+    malformed: posts.length - soundPosts.length + denialList.length - soundDenials.length,
   }
 }
 
@@ -136,8 +140,8 @@ function isLimit(value: unknown): boolean {
 /** Whether a value, which another process has written, is a sound denial. */
 function isDenial(value: unknown): value is readonly unknown[] {
   if (!Array.isArray(value)) return false
-  const [retryAfterMs, at] = value.slice(5) as unknown[]
-  const areTexts = value.slice(0, 5).every((text) => typeof text === 'string')
+  const [id, limiter, policy, key, reason, retryAfterMs, at] = value as unknown[]
+  const areTexts = [id, limiter, policy, key, reason].every((text) => typeof text === 'string')
   return areTexts && (retryAfterMs === null || isCount(retryAfterMs)) && isCount(at)
 }
 

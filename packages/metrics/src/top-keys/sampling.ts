@@ -8,11 +8,11 @@ export const SAMPLED = 16
  * not picked costs a decrement. A fixed distance would miss a caller that comes at that distance.
  */
 export class Sampling {
-  #left: number
+  #callsUntilPick: number
 
   /** `random` returns a number from 0 to 1, as Math.random does. */
   constructor(private readonly random = Math.random) {
-    this.#left = this.#distance()
+    this.#callsUntilPick = this.#distance()
   }
 
   /**
@@ -20,8 +20,8 @@ export class Sampling {
    * picked, and then draws a new distance.
    */
   picksThis(): boolean {
-    if (--this.#left > 0) return false
-    this.#left = this.#distance()
+    if (--this.#callsUntilPick > 0) return false
+    this.#callsUntilPick = this.#distance()
     return true
   }
 
@@ -48,5 +48,5 @@ export function scaled({ key, count, error }: KeyCount): KeyCount {
   return { key, count: upper, error: upper - lower }
 }
 
-/** A quarter of the square of four. */
+/** Of four standard deviations, by the formula above: 4² / 4. */
 const MARGIN = 4

@@ -19,12 +19,10 @@ export function summaryOf(counts: SpaceSaving): Summary {
  * truth <= count`, and a key with more than total / size of all items is listed. `missed` of a summary is how often a key that it
  * does not list can have come at most.
  *
- * Three numbers are added up for each key. `upper`, the most that it can have come, is its count in each summary that lists it,
- * and `missed` of each other one. `lower`, the least, is its counts less their errors. `rank`, by which keys are chosen, is its
- * count less `missed` in each summary that lists it (a counter of Misra and Gries). If there are more than `size` keys, the
- * rank of the first one too many is the cut, and only keys of a higher rank stay. A key that is not listed then can have come at
- * most as often as all `missed` and the cut together, which is at most total / size and becomes `missed` of the merged summary
- * (Agarwal, Cormode and others: Mergeable Summaries, 2012).
+ * Three numbers are added up for each key: `upper`, the most that it can have come, `lower`, the least, and `rank`, by which keys are
+ * chosen (a counter of Misra and Gries). If there are more than `size` keys, the rank of the first one too many is the cut, and only
+ * keys of a higher rank stay. A key that is not listed then can have come at most as often as all `missed` and the cut together,
+ * which is at most total / size (Agarwal, Cormode and others: Mergeable Summaries, 2012).
  */
 export function mergeSummaries(summaries: readonly Summary[], size: number): Summary {
   const merged = new Map<string, { upper: number; lower: number; rank: number }>()
@@ -34,16 +32,17 @@ export function mergeSummaries(summaries: readonly Summary[], size: number): Sum
     for (const { key, count, error } of summary.keys) {
       // `upper` begins with the `missed` of all summaries; each that lists the key has its own replaced by the count.
       const bounds = merged.get(key) ?? { upper: missed, lower: 0, rank: 0 }
-      bounds.upper += count - summary.missed
+      const countAboveMissed = count - summary.missed
+      bounds.upper += countAboveMissed
       bounds.lower += count - error
-      bounds.rank += count - summary.missed
+      bounds.rank += countAboveMissed
       merged.set(key, bounds)
     }
   }
-  // Keys below the cut are dropped, and count as missed up to it.
   const ranked = [...merged].sort(([, a], [, b]) => b.rank - a.rank)
-  const cut = ranked[size]?.[1].rank ?? 0
-  const kept = ranked.filter(([, { rank }], i) => i < size && (rank > cut || ranked.length <= size))
+  const firstTooMany = ranked[size]
+  const cut = firstTooMany ? firstTooMany[1].rank : 0
+  const kept = firstTooMany ? ranked.filter(([, { rank }]) => rank > cut) : ranked
   const keys = kept.map(([key, { upper, lower }]) => ({ key, count: upper, error: upper - lower }))
   return { total, missed: missed + cut, keys }
 }

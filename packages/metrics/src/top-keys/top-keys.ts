@@ -78,19 +78,17 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
     throw new PolicyError('INVALID_OPTION', 'topKeys takes a limiter that createLimiter() made')
   }
   const known = LISTS_OF_LIMITERS.get(limiter)
-  const isByDefaults = Object.keys(options ?? {}).length === 0
-  if (known && (!BEGUN_BY_OBSERVE.has(limiter) || isByDefaults)) {
+  const wasCalledBefore = !BEGUN_BY_OBSERVE.has(limiter)
+  const hasNoOptions = Object.keys(options ?? {}).length === 0
+  if (known && (wasCalledBefore || hasNoOptions)) {
     BEGUN_BY_OBSERVE.delete(limiter)
     return known
   }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
   const settings = readOptions(TOP_KEYS, options, { what: 'topKeys' })
   const canTakeOver = settings.size === DEFAULTS.size && settings.window === DEFAULTS.window
-  const counted = beginCounting(
-    limiter,
-    settings,
-    canTakeOver ? BEGUN_BY_OBSERVE.get(limiter)?.counts : undefined,
-  )
+  const takenOver = canTakeOver ? BEGUN_BY_OBSERVE.get(limiter)?.counts : undefined
+  const counted = beginCounting(limiter, settings, takenOver)
   known?.stop()
   LISTS_OF_LIMITERS.set(limiter, counted)
   return counted
@@ -102,15 +100,18 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
  * last observer of a limiter ends the counting, unless `topKeys` was called for the limiter.
  */
 export function countKeys(limiter: Limiter): () => void {
-  if (LISTS_OF_LIMITERS.has(limiter) && !BEGUN_BY_OBSERVE.has(limiter)) return () => {}
-  const implied = BEGUN_BY_OBSERVE.get(limiter) ?? { counts: new KeyCounts(DEFAULTS.size), observers: 0 }
-  if (implied.observers++ === 0) {
-    LISTS_OF_LIMITERS.set(limiter, beginCounting(limiter, DEFAULTS, implied.counts))
-    BEGUN_BY_OBSERVE.set(limiter, implied)
+  const isCountedByTopKeys = LISTS_OF_LIMITERS.has(limiter) && !BEGUN_BY_OBSERVE.has(limiter)
+  if (isCountedByTopKeys) return () => {}
+  const begun = BEGUN_BY_OBSERVE.get(limiter) ?? { counts: new KeyCounts(DEFAULTS.size), observers: 0 }
+  begun.observers++
+  if (begun.observers === 1) {
+    LISTS_OF_LIMITERS.set(limiter, beginCounting(limiter, DEFAULTS, begun.counts))
+    BEGUN_BY_OBSERVE.set(limiter, begun)
   }
   return () => {
-    if (--implied.observers === 0 && BEGUN_BY_OBSERVE.get(limiter) === implied)
-      LISTS_OF_LIMITERS.get(limiter)!.stop()
+    begun.observers--
+    const wereTakenOver = BEGUN_BY_OBSERVE.get(limiter) !== begun
+    if (begun.observers === 0 && !wereTakenOver) LISTS_OF_LIMITERS.get(limiter)!.stop()
   }
 }
 

@@ -90,7 +90,7 @@ export class Ceiling {
     this.#delayTrial(Math.max(FIRST_DELAY, 2 * this.#trialDelay), now)
     if (beforeTrial !== undefined) return this.#setLimit(beforeTrial, now)
     const isSecond = now - this.#refusedAt <= IN_A_ROW * this.measure.windowMs
-    this.#refusedAt = isSecond ? -Infinity : now
+    this.#refusedAt = isSecond ? -Infinity : now // the next one is a first again
     this.#changeBy(isSecond ? -LOWERED : 0, now)
   }
 

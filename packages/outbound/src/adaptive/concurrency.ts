@@ -48,14 +48,17 @@ export class AdaptiveConcurrency {
   ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined {
     const now = this.#ceiling.now()
     const isCeilingLower = this.#baselineMs !== undefined && this.#ceiling.limit <= this.#latencyLimit
-    let reason: AdaptReason | undefined
-    if (refused || (waited && isCeilingLower)) reason = this.#ceiling.ended(ms, refused, 1)
+    const testsCeiling = refused || (waited && isCeilingLower)
+    const reasonOfCeiling = testsCeiling ? this.#ceiling.ended(ms, refused, 1) : undefined
     if (this.#baselineMs !== undefined && now >= this.#measureAt) {
       this.#baselineMs = undefined
       this.#beginMean(now)
       return 'baseline'
     }
-    return refused || now - ms < this.#since ? reason : (this.#addToMean(now, ms, waited) ?? reason)
+    const sentAt = now - ms
+    const countsInMean = !refused && sentAt >= this.#since
+    const reasonOfMean = countsInMean ? this.#addToMean(now, ms, waited) : undefined
+    return reasonOfMean ?? reasonOfCeiling
   }
 
   /**
@@ -66,7 +69,7 @@ export class AdaptiveConcurrency {
   #addToMean(now: number, ms: number, waited: boolean): AdaptReason | undefined {
     this.#calls++
     this.#callsMs += ms
-    if (this.#calls < Math.max(CALLS, 2 * this.limit)) return undefined
+    if (this.#calls < Math.max(CALLS_OF_MEAN, 2 * this.limit)) return undefined
     const meanMs = this.#callsMs / this.#calls
     const baselineMs = this.#baselineMs
     if (baselineMs === undefined) this.#setBaseline(meanMs, now)
@@ -83,7 +86,8 @@ export class AdaptiveConcurrency {
    */
   #setBaseline(meanMs: number, now: number): void {
     this.#baselineMs = meanMs
-    const doublings = Math.max(0, Math.ceil(Math.log2((MOST_MEASURED * (now - this.#since)) / MINUTE_MS)))
+    const measuredMs = now - this.#since
+    const doublings = Math.max(0, Math.ceil(Math.log2((MOST_MEASURED * measuredMs) / MINUTE_MS)))
     const everyMs = MINUTE_MS * 2 ** doublings
     this.#measureAt = (Math.floor(now / everyMs) + 1) * everyMs
   }
@@ -109,8 +113,8 @@ export class AdaptiveConcurrency {
 }
 
 const AT_BASELINE = 3
-/** Calls whose latency makes a mean. */
-const CALLS = 20
+/** The fewest calls whose latency makes a mean. */
+const CALLS_OF_MEAN = 20
 /** The baseline is measured for at most one part of so many of the time. */
 const MOST_MEASURED = 20
 const MINUTE_MS = 60_000

@@ -87,11 +87,12 @@ export class AdaptiveRates {
  */
 function windowsOf({ min, max }: AdaptiveOptions, windowMs: number): number {
   const longestMs = windowMs / max < 10 ? HOUR_MS : LONGEST_WINDOW_MS
-  return Math.max(LEAST, Math.min(Math.ceil(LEAST / min), Math.floor(longestMs / windowMs)))
+  const windowsForUnits = Math.ceil(LEAST_UNITS / min)
+  const mostWindows = Math.floor(longestMs / windowMs)
+  return Math.max(LEAST_WINDOWS, Math.min(windowsForUnits, mostWindows))
 }
 
-/** The least number of windows, and the units that the smallest rate has in all of them if the windows may be as many. */
-const LEAST = 60
+const [LEAST_WINDOWS, LEAST_UNITS] = [60, 60]
 const HOUR_MS = 3_600_000
 const LONGEST_WINDOW_MS = 365 * 24 * HOUR_MS
 /** Windows for which a rate is in use before it is proven, and the share of it that must have been served. */

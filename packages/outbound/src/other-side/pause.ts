@@ -18,15 +18,16 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
  */
 export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
-  const asked = isRefusal || status === 403 ? retryAfterMs(reply) : NaN
-  if (asked > 0) return asked
+  const askedMs = isRefusal || status === 403 ? retryAfterMs(reply) : NaN
+  if (askedMs > 0) return askedMs
   const quotas = quotasOf(reply)
   const usedUp = quotas.filter(({ remaining }) => remaining < 1)
   // A 429 although units are left: the call cost more than what remains.
   const binding = usedUp.length > 0 || status !== 429 ? usedUp : quotas
-  const resets = binding.map(({ resetMs }) => resetMs - ageMsOf(reply)).filter((ms) => ms > 0)
-  if (resets.length > 0 && !(status < 400 && isFromCache(reply))) return Math.max(...resets)
-  return isRefusal && Number.isNaN(asked) ? undefined : 0
+  const resetsMs = binding.map(({ resetMs }) => resetMs - ageMsOf(reply)).filter((ms) => ms > 0)
+  const isOldSuccess = status < 400 && isFromCache(reply)
+  if (resetsMs.length > 0 && !isOldSuccess) return Math.max(...resetsMs)
+  return isRefusal && Number.isNaN(askedMs) ? undefined : 0
 }
 
 /** Statuses of a refusal. Anthropic and others reply with 529 when they are overloaded. */

@@ -75,15 +75,18 @@ export function itemsOf(list: string): readonly (readonly string[])[] {
   let start = 0
   let quoted = false
   for (let i = 0; i <= list.length; i++) {
-    const code = i < list.length ? list.charCodeAt(i) : COMMA // the end closes an item, as a comma does
-    if (quoted && code === BACKSLASH) i++
+    const isEnd = i === list.length
+    const code = isEnd ? COMMA : list.charCodeAt(i) // the end closes an item, as a comma does
+    const isSeparator = !quoted && (code === COMMA || code === SEMICOLON)
+    if (quoted && code === BACKSLASH)
+      i++ // the character behind it has no meaning
     else if (code === QUOTE) quoted = !quoted
-    else if ((!quoted && (code === COMMA || code === SEMICOLON)) || i === list.length) {
+    else if (isSeparator || isEnd) {
       const parts = items.at(-1)!
       if (parts.length < MOST_PARTS) parts.push(list.slice(start, i).trim())
       start = i + 1
       if (code === COMMA && items.length === MOST_ITEMS) break
-      if (code === COMMA && i < list.length) items.push([])
+      if (code === COMMA && !isEnd) items.push([])
     }
   }
   return items
