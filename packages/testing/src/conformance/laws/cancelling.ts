@@ -5,8 +5,7 @@ import type { Caller } from '../session.js'
 
 /**
  * Declares the laws of cancelling a booking (true if the key is as if it had never been booked, false if its units were released
- * instead) and of confirming that a booking still stands at its instant. `lawOfKey` declares a test on a new key with a random past of calls behind it; `lawOfTwins` declares one on two
- * keys with the same past, which must also give the same answers in the end.
+ * instead) and of confirming that a booking still stands at its instant.
  */
 export function cancelling(subject: Subject): void {
   cancellingTheNewestBookingRestoresTheKey(subject)

@@ -3,9 +3,7 @@ import { expectEqualKeys, law, lawsAfter, afterCalls, replay, type Subject } fro
 
 /**
  * Declares the laws of refunds, which give the newest units of a key back, and of charges, which are made whether they fit or
- * not, up to twice the capacity. `lawOfKey` declares a test on a new key with a random past of calls behind it; `law` with `afterCalls`
- * and `replay` does the same for several keys. `mostCost` is the largest cost that the store takes; laws that need a larger one
- * return early.
+ * not, up to twice the capacity. `mostCost` is the largest cost that the store takes; laws that need a larger one return early.
  */
 export function correcting(subject: Subject): void {
   aRefundGivesBackWhatWasConsumed(subject)

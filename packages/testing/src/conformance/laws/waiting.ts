@@ -3,11 +3,9 @@ import * as fc from 'fast-check'
 import { lawsAfter, afterCalls, type Subject } from '../law.js'
 
 /**
- * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. `lawOfKey`
- * declares a test on a new key with a random past of calls behind it; `cost` draws units from 1 to the capacity, or to
- * `mostCost`, the largest that the store takes. Of an answer, `at` is the earliest instant, in microseconds, at which its cost
- * passes; `resetAt` that of a full key; and `nextUnitAt` that of one unit more than remains, which a store must report if its
- * denials are cached.
+ * Declares the laws of waits: a denied call is denied until the wait that it was given is over, and allowed exactly then. Of an
+ * answer, `at` is the earliest instant, in microseconds, at which its cost passes; `resetAt` that of a full key; and `nextUnitAt`
+ * that of one unit more than remains, which a store must report if its denials are cached.
  */
 export function waiting(subject: Subject): void {
   aDeniedCallIsDeniedUntilItsWaitIsOver(subject)
