@@ -64,8 +64,8 @@ async function changesSince(rows: StateRows, since: number, areAll = since === 0
   const current = { version: Number(latest), now: Number(now) }
   if (current.version === since) return { ...current, areAll: false, records: [] }
   const found = (await query(rows, SINCE, [`${areAll ? 0 : since}`], false)).map(recordOf)
-  const isSinceFound = found.some(({ version }) => version === since)
-  if (!areAll && !isSinceFound) return changesSince(rows, since, true)
+  const isComplete = areAll || found.some(({ version }) => version === since)
+  if (!isComplete) return changesSince(rows, since, true)
   const isRemoval = ({ text }: StoredRecord): boolean => text === ''
   const records = found.filter((record) => (areAll ? !isRemoval(record) : record.version > since))
   const version = Math.max(current.version, ...found.map((each) => each.version))

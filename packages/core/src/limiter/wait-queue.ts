@@ -148,7 +148,9 @@ export class WaitQueue {
       const received = this.store.now()
       if (!isAnsweredAtOnce) storeTime += received - sent
       const wait = answer.at - answer.now
-      const turnAt = this.#turnHere(answer, sent, received)
+      // The instants of a store elsewhere are those of its clock; an answer that was made here has this process's.
+      const isMadeHere = answer.degraded || answer.from === 'none'
+      const turnAt = isMadeHere ? received + wait : this.#clock.toLocal(answer.at, answer.now, sent, received)
       const callAhead = this.#callAhead(key, answer)
       // A call that need not wait must not overtake those whose turns have passed unseen.
       const isTurnNow = set.exempt || (wait <= 0 && !callAhead && !this.#turns.isLate(received))
@@ -172,13 +174,6 @@ export class WaitQueue {
       sent = this.store.now()
       waitLeft = Math.max(0, maxWait - (sent - start))
     }
-  }
-
-  /** Returns the instant of a turn on this process's clock. Only an answer of a store elsewhere has the instants of another clock. */
-  #turnHere(answer: Answer, sent: number, received: number): number {
-    const { at, now, degraded, from } = answer
-    const isMadeHere = degraded !== undefined || from === 'none'
-    return isMadeHere ? received + (at - now) : this.#clock.toLocal(at, now, sent, received)
   }
 
   /**

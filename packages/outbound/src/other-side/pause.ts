@@ -25,8 +25,10 @@ export function statedMs(reply: OutboundReply, isRefusal: boolean): number | und
   // A 429 although units are left: the call cost more than what remains.
   const binding = usedUp.length > 0 || status !== 429 ? usedUp : quotas
   const resetsMs = binding.map(({ resetMs }) => resetMs - ageMsOf(reply)).filter((ms) => ms > 0)
-  const isOldSuccess = status < 400 && isFromCache(reply)
-  if (resetsMs.length > 0 && !isOldSuccess) return Math.max(...resetsMs)
+  if (resetsMs.length > 0) {
+    const isOldSuccess = status < 400 && isFromCache(reply)
+    if (!isOldSuccess) return Math.max(...resetsMs)
+  }
   return isRefusal && Number.isNaN(askedMs) ? undefined : 0
 }
 
