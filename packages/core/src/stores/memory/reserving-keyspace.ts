@@ -15,7 +15,7 @@ export interface OpenTable {
 }
 
 /** A key as it stands at `now`: its row in a table, 0 without one, and its reservations that have not ended. */
-interface FoundKey extends OpenTable {
+interface KeyInTable extends OpenTable {
   readonly row: number
   readonly own: KeyReservations | undefined
   readonly now: number
@@ -135,7 +135,12 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    * Settles a reservation at `units`: charges or gives back what `open` has charged too little or too much; without `open` nothing is
    * charged any more. Leaves a mark of that, and returns the units that took effect, below 0 if they were given back.
    */
-  #settle(found: FoundKey, open: ReservationEntry | undefined, { key, id }: Reserved, units: number): number {
+  #settle(
+    found: KeyInTable,
+    open: ReservationEntry | undefined,
+    { key, id }: Reserved,
+    units: number,
+  ): number {
     const { table, list, row, own, now } = found
     const difference = units - (open?.cost ?? 0)
     let effect = 0
@@ -165,7 +170,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    * that a late settlement is recognized. With `max`, the most open reservations of a key, the oldest marks are forgotten if there
    * are too many for one more.
    */
-  #findWithoutEnded(key: string, max = Infinity): FoundKey {
+  #findWithoutEnded(key: string, max = Infinity): KeyInTable {
     const { table, list, written } = this.openTable()
     const row = table.cursor.rows.find(key)
     const now = table.now()
