@@ -1,21 +1,31 @@
 import { createLimiter, type Limiter } from '@sluice/core'
-import { CONNECTION } from '@sluice/core/internal'
+import { CONNECTION, type ScriptReply } from '@sluice/core/internal'
 import { redisStore, type RedisStore } from '@sluice/core/redis'
 import { randomFrom } from '@sluice/harness/figures'
 import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { expectWarnings } from '@sluice/harness/warnings'
 import { findShapes } from '@sluice/testing/internal'
 import { Redis } from 'ioredis'
+import { createHash } from 'node:crypto'
 import { luaIsMissing } from '../../core/test/lua/lua-redis.js'
 import { EPOCH_MS } from '../src/process.js'
-import { type Refusal, Server } from '../src/server.js'
+import { Server } from '../src/server.js'
 import { World } from '../src/world.js'
 
-jest.setTimeout(120_000)
+jest.setTimeout(600_000)
 
 const missing = luaIsMissing()
 const describeWithLua = missing ? describe.skip : describe
 const CALLS = 10_000
+const WARNINGS = [
+  'CLIENT_ON_REPLICA',
+  'RESERVATION_DRAINS',
+  'RESERVATION_LATE',
+  'SHORT_DURATION',
+  'STORE_DEGRADED',
+  'STORE_RECOVERED',
+]
+const REFUSALS = ['oom', 'readonly', 'busy'] as const
 
 /*
  * The server of simulations beside a real one, by the same calls on the same clock, which is handed to the scripts. What is random in a call
@@ -24,6 +34,8 @@ const CALLS = 10_000
 describeWithLua(missing ?? 'the server of simulations', () => {
   let real: RedisServer
   let client: Redis
+  let other: Redis
+  let endless: Promise<unknown>
   let stand: Server
   let now: number
   const stores: RedisStore[] = []
@@ -32,14 +44,11 @@ describeWithLua(missing ?? 'the server of simulations', () => {
   beforeAll(async () => {
     real = await startRedis()
     client = new Redis(real.port, { maxRetriesPerRequest: 0 })
+    other = client.duplicate()
     stand = new Server(new World())
-    const run = async (sha: string | undefined, script: string | undefined, keys: never, args: never) => {
-      stand.skew = now - EPOCH_MS * 1000
-      return stand.run(stand.nodes[0]!, { sha, script, keys, args }, 'test', 0).reply
-    }
     const connection = {
-      evalsha: (sha: string, keys: never, args: never) => run(sha, undefined, keys, args),
-      eval: (script: string, keys: never, args: never) => run(undefined, script, keys, args),
+      evalsha: async (sha: string, keys: never, args: never) => run({ sha }, keys, args),
+      eval: async (script: string, keys: never, args: never) => run({ script }, keys, args),
       subscribe: (channel: string, receive: (message: string) => void) => stand.subscribe(channel, receive),
       inOneWrite: (send: () => void) => send(),
       isReady: () => true,
@@ -62,13 +71,47 @@ describeWithLua(missing ?? 'the server of simulations', () => {
       Object.assign(store, { records: () => ({ write: records.write.bind(records), read }) })
     }
   })
-  beforeEach(() => (now = 1_800_000_000_000_000))
+  beforeEach(() => {
+    now = 1_800_000_000_000_000
+    expectWarnings([], { perhaps: WARNINGS })
+  })
   afterEach(() => jest.restoreAllMocks())
   afterAll(async () => {
     for (const store of stores) await store.close()
     client.disconnect()
+    other.disconnect()
     await real.stop()
   })
+
+  /** What the server of simulations answers to a script at this instant. */
+  function run(
+    { sha, script }: { readonly sha?: string; readonly script?: string },
+    keys: readonly string[],
+    args: readonly Buffer[] = [],
+  ): ScriptReply {
+    stand.skew = now - EPOCH_MS * 1000
+    return stand.run(stand.nodes[0]!, { sha, script, keys, args }, 'test', 0).reply
+  }
+
+  /** Milliseconds until the server of simulations forgets a key; -2 where it is not there. A real one goes by its own clock. */
+  const ttlOf = (key: string): number =>
+    Number(String(run({ script: "return '' .. redis.call('PTTL', KEYS[1])" }, [key])))
+
+  /** Has both refuse calls, or end it. A real one is busy while a script takes longer than a millisecond, and until it is killed. */
+  async function refuse(refusal: (typeof REFUSALS)[number], isOn: boolean): Promise<void> {
+    stand.refuse(refusal, isOn)
+    if (refusal === 'oom') await client.config('SET', 'maxmemory', isOn ? 1 : 0)
+    else if (refusal === 'readonly')
+      await (isOn ? client.replicaof('127.0.0.1', 1) : client.call('REPLICAOF', 'NO', 'ONE'))
+    else if (isOn) {
+      await client.config('SET', 'lua-time-limit', 1)
+      endless = other.eval('while true do end', 0).catch((error: Error) => error)
+      while (await client.ping().catch(() => undefined));
+    } else {
+      await client.script('KILL')
+      await endless
+    }
+  }
 
   /** Does the same on both, with the same random numbers, and returns what came of it, or the failure. */
   async function onBoth<T>(
@@ -78,11 +121,13 @@ describeWithLua(missing ?? 'the server of simulations', () => {
     const outcomes: unknown[] = []
     for (const [i, store] of stores.entries()) {
       const random = jest.spyOn(Math, 'random').mockImplementation(randomFrom(seed))
-      outcomes.push(await act(store, i).catch((error: { code?: string }) => error.code ?? error))
+      outcomes.push(await act(store, i).catch(codeOf))
       random.mockRestore()
     }
     return outcomes
   }
+
+  const codeOf = ({ code, message }: Error & { code?: string }): string => code ?? message.split(' ')[0]!
 
   /** For each store the limiters of all shapes. */
   const open = (): Limiter[][] =>
@@ -101,12 +146,20 @@ describeWithLua(missing ?? 'the server of simulations', () => {
   it(`answers ${CALLS} calls as a real one does`, async () => {
     const random = randomFrom(1)
     const whole = (to: number): number => Math.floor(random() * to)
-    expectWarnings([], { perhaps: ['RESERVATION_DRAINS', 'RESERVATION_LATE', 'SHORT_DURATION'] })
     const limiters = open()
     for (let call = 0; call < CALLS; call++) {
       await reading
       now += whole(4) === 0 ? whole(1_500_000) : whole(20_000)
       if (whole(400) === 0) now -= whole(5_000_000)
+      if (whole(100) === 0) {
+        await client.script('FLUSH')
+        stand.flushScripts()
+      }
+      const refusal = whole(50) === 0 ? REFUSALS[whole(3)]! : undefined
+      if (refusal) {
+        for (const each of await client.keys('*')) if (ttlOf(each) === -2) await client.del(each)
+        await refuse(refusal, true)
+      }
       const [which, key, cost, kind, ticket] = [
         whole(limiters[0]!.length),
         `k${whole(3)}`,
@@ -143,6 +196,7 @@ describeWithLua(missing ?? 'the server of simulations', () => {
         const { allowed, remaining, reason, retryAfterMs, resetAfterMs, policies } = decision
         return { allowed, remaining, reason, retryAfterMs, resetAfterMs, policies }
       }, call)
+      if (refusal) await refuse(refusal, false)
       expect({ call, outcome: second }).toEqual({ call, outcome: first })
     }
   })
@@ -184,43 +238,66 @@ describeWithLua(missing ?? 'the server of simulations', () => {
     return own
   }
 
-  it.each([
-    ['oom', ['config', 'set', 'maxmemory', '1'], ['config', 'set', 'maxmemory', '0']],
-    ['readonly', ['replicaof', '127.0.0.1', '1'], ['replicaof', 'no', 'one']],
-  ] as const)('refuses calls as a real one does: %s', async (refusal: Refusal, begin, end) => {
+  it.each(REFUSALS)('refuses calls as a real one does: %s', async (refusal) => {
     const limiters = open()
     const known = (i: number) => limiters[i]![0]!
-    expectWarnings([], {
-      perhaps: ['STORE_DEGRADED', 'STORE_RECOVERED', 'RESERVATION_DRAINS', 'RESERVATION_LATE'],
-    })
     await onBoth((_, i) => known(i).consume('full', { cost: 5 }), 1)
-    await client.call(begin[0], ...begin.slice(1))
-    stand.refuse(refusal, true)
+    await refuse(refusal, true)
     const [first, second] = await onBoth(async (store, i) => {
-      const settled = await Promise.allSettled([
+      const calls = [
         known(i).consume('new'),
         known(i).consume('full'),
         known(i).peek('full'),
         permitsOf(store).ask('take', 'new', [1], 2),
-      ])
-      return settled.map((each) =>
-        each.status === 'fulfilled' ? 'answered' : (each.reason as { code: string }).code,
-      )
+      ]
+      return Promise.all(calls.map((each) => Promise.resolve<unknown>(each).then(() => 'answered', codeOf)))
     }, 2)
-    await client.call(end[0], ...end.slice(1))
-    stand.refuse(refusal, false)
+    await refuse(refusal, false)
     expect(second).toEqual(first)
     expect(first).toContain(`STORE_${refusal.toUpperCase()}`)
   })
 
+  it('forgets keys when a real one does', async () => {
+    const limiters = open()
+    for (const which of limiters[0]!.keys()) {
+      await client.flushall()
+      const began = Date.now()
+      await onBoth((_, i) => limiters[i]![which]!.consume('mortal'), which)
+      const [key] = await client.keys('*:mortal')
+      const ttl = await client.pttl(key!)
+      const [most, found] = [ttl + Date.now() - began + 1, ttlOf(key!)]
+      expect(found).toBeGreaterThanOrEqual(ttl)
+      expect(found).toBeLessThanOrEqual(most)
+      now += found * 1000 - 1
+      expect(ttlOf(key!)).toBe(0)
+      now++
+      expect(ttlOf(key!)).toBe(-2)
+    }
+  })
+
   it('forgets scripts as a real one does', async () => {
-    const errors = await onBoth(async (_, i) => {
-      const sha = '0'.repeat(40)
-      if (i === 0) return client.evalsha(sha, 1, 'k').catch((error: Error) => error.message)
-      return Promise.resolve()
-        .then(() => stand.run(stand.nodes[0]!, { sha, script: undefined, keys: ['k'], args: [] }, 'test', 0))
-        .catch((error: Error) => error.message)
+    const script = 'return KEYS[1]'
+    const sha = createHash('sha1').update(script).digest('hex')
+    const ask = [
+      {
+        sha: () => client.evalsha(sha, 1, 'k'),
+        script: () => client.eval(script, 1, 'k'),
+        flush: () => client.script('FLUSH'),
+      },
+      {
+        sha: () => run({ sha }, ['k']),
+        script: () => run({ script }, ['k']),
+        flush: () => stand.flushScripts(),
+      },
+    ]
+    const told = await onBoth(async (_, i) => {
+      const { sha, script, flush } = ask[i]!
+      const answers = [await script(), await sha(), await flush()].slice(0, 2).map(String)
+      const error = await Promise.resolve()
+        .then(sha)
+        .catch((each: Error) => each.message)
+      return [...answers, error]
     }, 1)
-    expect(errors[1]).toBe(errors[0])
+    expect(told[1]).toEqual(told[0])
   })
 })
