@@ -13,6 +13,9 @@ export interface Change {
   readonly broken: string
 }
 
+/** What the runtime calls the bundle. */
+export const FILENAME = 'core.js'
+
 const CORE = resolve('packages/core/src')
 const SCRIPTS = 'packages/core/src/stores/redis/script/modules.gen.ts'
 
@@ -48,7 +51,7 @@ export async function bundle(changes: readonly Change[] = []): Promise<Program> 
   const { outputFiles } = await build({ ...OPTIONS, plugins: [plant] })
   for (const { file, text } of left)
     throw new Error(`${file} must be in the bundle and hold ${JSON.stringify(text)} once`)
-  return compileFunction(outputFiles[0]!.text, [...GLOBALS], { filename: 'core.js' }) as Program
+  return compileFunction(outputFiles[0]!.text, [...GLOBALS], { filename: FILENAME }) as Program
 }
 
 /** Makes what a source says with the mistakes that concern it, which are deleted from `left`. Scripts are embedded in one of them. */

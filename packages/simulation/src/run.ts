@@ -3,7 +3,8 @@
 // Exit 1 where a law is broken.
 import { createHash } from 'node:crypto'
 import { parseArgs } from 'node:util'
-import { bundle } from './bundle.js'
+import { bundle, FILENAME } from './bundle.js'
+import { startCoverage } from './coverage.js'
 import { KEPT } from './kept.js'
 import { judge } from './laws.js'
 import { findMistakes } from './mistakes.js'
@@ -34,13 +35,14 @@ process.exit()
 
 async function main(): Promise<boolean> {
   if (values.mistakes) return findMistakes(values.only, values.write, say)
-  const program = await bundle()
-  if (values.seed !== undefined) return runOne(draw(numberOf('seed')), program)
-  return values.kept ? runKept(program) : runMany(numberOf('from'), program)
+  if (values.seed !== undefined) return runOne(draw(numberOf('seed')), await bundle())
+  return values.kept ? runKept(await bundle()) : runMany(numberOf('from'))
 }
 
 /** Runs seeds one after the other until the time is over, and so many at least, and prints what was done. */
-async function runMany(from: number, program: Program): Promise<boolean> {
+async function runMany(from: number): Promise<boolean> {
+  const covered = await startCoverage(FILENAME)
+  const program = await bundle()
   const tally = new Tally()
   const digest = createHash('sha256')
   const end = performance.now() + numberOf('minutes') * 60_000
@@ -60,7 +62,11 @@ async function runMany(from: number, program: Program): Promise<boolean> {
       say(`seed ${seed} breaks "${law.name}" (${law.source}): ${breach}`)
     }
   }
-  say(values.digests ? digest.digest('hex') : tally.report())
+  say(
+    values.digests
+      ? digest.digest('hex')
+      : [tally.report(), 'what was run of core', ...(await covered())].join('\n'),
+  )
   return isSound
 }
 
