@@ -1,4 +1,4 @@
-import { createLimiter, type Limiter } from '@sluice/core'
+import { consumeAll, createLimiter, type Decision, type Limiter } from '@sluice/core'
 import { CONNECTION, type ScriptReply } from '@sluice/core/internal'
 import { redisStore, type RedisStore } from '@sluice/core/redis'
 import { randomFrom } from '@sluice/harness/figures'
@@ -192,14 +192,30 @@ describeWithLua(missing ?? 'the server of simulations', () => {
           if (reservation) ids.set(`${which} ${key}`, reservation.id)
           return { allowed, reason, policies, id: reservation?.id }
         }
-        const decision = kind === 6 ? await limiter.peek(key, { cost }) : await limiter.consume(key, { cost })
-        const { allowed, remaining, reason, retryAfterMs, resetAfterMs, policies } = decision
-        return { allowed, remaining, reason, retryAfterMs, resetAfterMs, policies }
+        if (kind === 6) return told(await limiter.peek(key, { cost }))
+        if (kind === 7) {
+          // Beyond the first few, calls of one turn are run as batches, in their order where the script is known.
+          await limiter.consume(key).catch(codeOf)
+          const turn = Array.from({ length: 24 }, (_, n) =>
+            limiter.consume(`k${n % 7}`, { cost: 1 + (n % 3) }).then(told, codeOf),
+          )
+          return Promise.all(turn)
+        }
+        if (kind === 8) {
+          const other = { limiter: limiters[i]![(which + 1) % limiters[i]!.length]!, key: 'k0' }
+          return (await consumeAll([{ limiter, key, cost }, other])).decisions.map(told)
+        }
+        return told(await limiter.consume(key, { cost }))
       }, call)
       if (refusal) await refuse(refusal, false)
       expect({ call, outcome: second }).toEqual({ call, outcome: first })
     }
   })
+
+  const told = (decision: Decision) => {
+    const { allowed, remaining, reason, retryAfterMs, resetAfterMs, policies } = decision
+    return { allowed, remaining, reason, retryAfterMs, resetAfterMs, policies }
+  }
 
   /** The latest reservation of each limiter and key. */
   const ids = new Map<string, string>()
@@ -207,7 +223,8 @@ describeWithLua(missing ?? 'the server of simulations', () => {
   /** Writes, removes or lists what operators say of keys. */
   async function ruled(limiter: Limiter, key: string, how: number): Promise<unknown> {
     const who = { reason: 'a test', by: 'the simulation' }
-    if (how < 3) return limiter.overrides()
+    // When one was applied last is told by the reads once a second.
+    if (how < 3) return (await limiter.overrides()).map((each) => ({ ...each, lastAppliedAt: undefined }))
     if (how === 3) return limiter.removeOverride(key)
     if (how === 4) return limiter.block(key, '200ms', who)
     const what = how === 5 ? { exempt: true as const } : { factor: how - 5 }
@@ -249,6 +266,7 @@ describeWithLua(missing ?? 'the server of simulations', () => {
         known(i).consume('full'),
         known(i).peek('full'),
         permitsOf(store).ask('take', 'new', [1], 2),
+        known(i).reset('full'),
       ]
       return Promise.all(calls.map((each) => Promise.resolve<unknown>(each).then(() => 'answered', codeOf)))
     }, 2)
