@@ -22,6 +22,7 @@ const NOT_RUN: readonly (readonly [where: RegExp, why: string])[] = [
   [/^(?:copies|format):/, 'a world has one copy of one version'],
   [/^keys:/, 'no key of a plan has anything to escape'],
   [/\/adaptive\//, 'no plan searches for a limit'],
+  [/\/reserve-all\.ts$/, 'no plan reserves on several keys at once'],
   [/^nearing: (?!every charge)/, 'what is told of shares is told of calls that neither wait nor settle'],
   [/^overload: pauses double without an end/, 'a world ends before a pause of a minute'],
 ]
