@@ -103,12 +103,11 @@ export class OperationSteps implements GuardSteps<Call, Call> {
 }
 
 /**
- * Makes the function that a guard of several limits puts around its decisions (`ask`), as `OperationSteps` does for a guard of
- * one. Of the operations of a GraphQL request that are counted under the same keys (`parts`), at most 16 are asked about at
- * once, and only until one is denied: the later ones get the same answer. A denial for a cost that never fits is not kept,
- * since it says nothing about other costs; any other decides operations of every cost (so it is kept with the cost 0). A denial
- * for want of a permit decides only operations that need the same permits. As each guard has its own `byRequest`, a denial has
- * one answer here, which is kept under that map.
+ * Makes the function that a guard of several limits puts around its decisions (`ask`), so that a GraphQL request with many operations
+ * asks no store once a limit has denied one. Operations of a request that are counted under the same keys (`parts`) are asked about by
+ * `Operations.run`, at most 16 at once; after a denial the others get the same decision and answer, except that a denial for a cost
+ * that never fits is not kept, and one for want of a permit decides only operations that need the same permits. What is kept has the
+ * cost 0, as it holds for every cost. `byRequest` also names this guard among those that keep an answer to the denial.
  */
 export function operationsOfSeveral(): AskAboutSeveral<Call, Call> {
   const byRequest = new WeakMap<object, Map<string, Operations>>()

@@ -281,9 +281,10 @@ export class BookedTurn {
   }
 
   /**
-   * Makes the options with which to ask for a permit or a turn, for the call that has the booking now. `maxWait` is the
-   * milliseconds until the deadline of that call, at most a day; the deadline is kept as `until`. `stored` is the key, as stores
-   * keep it. The options refer to themselves as checked, so that limiters and semaphores do not check them again.
+   * Makes the options with which to ask for a permit or a turn, for the call that has the booking now: it passes on to the next call
+   * when its own ends before. `maxWait` is the milliseconds until the deadline of that call, at most a day, and 0 without a call; the
+   * deadline is kept as `until`. `stored` is the key, as stores keep it. The options refer to themselves as checked, so that limiters
+   * and semaphores check no copy of them and not these again.
    */
   options(stored: string): CheckedOptions {
     this.until = this.#turn?.until ?? 0

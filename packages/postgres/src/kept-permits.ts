@@ -78,10 +78,11 @@ export class KeptPermits {
   }
 
   /**
-   * Takes one step of a semaphore for some of its tickets, at the instant `now` in microseconds, and returns how each stands:
-   * held (it has a permit), waiting or unknown. First what has expired is removed; a holder that renews a permit that was lost
-   * gets it again; then free permits go to waiting tickets, and only then may a ticket of this call take one. A key without state
-   * may have lost it: for a time of grace only holders that renew their permits get any.
+   * Takes one step of a semaphore for some of its tickets, at the instant `now` in microseconds, and returns how each stands: held
+   * (it has a permit), waiting or unknown. `take` takes a permit now or not at all, `wait` enters the queue, `poll` asks how a ticket
+   * stands, `renew` prolongs a permit or gets a lost one again, `release` ends it. Each step removes what has expired, and gives free
+   * permits to the queue before a ticket of the call may take one. A key without state may have lost it: for a time of grace only
+   * `renew` gets a permit.
    */
   carryOut(call: PermitCall, now: number): readonly TicketState[] {
     const { step, semaphore, tickets, limit, lease } = call

@@ -14,8 +14,8 @@ export interface AdaptiveRateOptions extends AdaptiveOptions {
 }
 
 /**
- * An unknown number of calls at once, for `limit` of a semaphore. It goes up until calls are refused or become slow,
- * and stays below. `limitFetch` and the other clients, and queues, report what becomes of calls; code that takes permits
+ * Makes a limit that finds by itself how many calls at once the other side bears, for `limit` of a semaphore. It goes up until
+ * calls are refused or become slow, and stays below. `limitFetch` and the other clients, and queues, report what becomes of calls; code that takes permits
  * itself says so by `permit.release('refused')`.
  * @example
  * const semaphore = createSemaphore({ limit: adaptive({ min: 1, initial: 4, max: 100 }) })
@@ -25,7 +25,7 @@ export interface AdaptiveRateOptions extends AdaptiveOptions {
 export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
   const bounds = checkedOrder(readOptions(CONCURRENCY, options, { what: 'adaptive' }))
   const follow = (): FollowedLimit => new AdaptiveConcurrency(bounds, fleetTime)
-  // Less than `bounds.initial` at first, while the latency at few calls at once is measured.
+  // A limit begins below `bounds.initial`, to measure the latency at few calls at once.
   return { initial: follow().limit, follow }
 }
 

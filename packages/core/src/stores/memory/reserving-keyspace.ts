@@ -105,8 +105,9 @@ export class ReservingKeyspace implements Keyspace, Reservations {
 
   /**
    * Extends a reservation until `ttl` from now, or settles it: charges or gives back the difference between its cost and `units`.
-   * `open` is the reservation if it has neither ended nor been settled. One that was settled before is not changed. Any other is
-   * 'late': all its units were given back at its end, so a settlement charges all of `units`, and leaves a mark that it did.
+   * `effect` are the units that count more, or below 0 less, because of a settlement. There are three cases: `open`; settled before,
+   * which changes nothing and is told again; and 'late', for one that ended unsettled, whose units were given back at its end, so
+   * that a settlement charges all of `units` and leaves a mark, of cost 0.
    */
   change(change: ReservationChange): ReservationEffect {
     const { key, id, end, kind } = change
@@ -117,7 +118,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
     const wasSettled = entry && !open && entry.effect !== ENDED
     if (wasSettled) {
       const wasInTime = entry.cost > 0
-      // After its end as much as where the mark is gone.
+      // After the end 0, as is told once the mark is gone.
       const effect = wasInTime && entry.end <= now ? 0 : entry.effect
       return { state: wasInTime ? 'settled' : 'late', effect, end }
     }
@@ -125,6 +126,7 @@ export class ReservingKeyspace implements Keyspace, Reservations {
       own!.extend(open, now + change.ttl, Math.min(open.cost, change.atEnd ?? open.atEnd))
       return { state: 'open', effect: 0, end: open.end }
     }
+    // By what the list keeps of marks that are gone.
     if (!entry && own?.wasSettled(change)) return { state: 'settled', effect: 0, end }
     if (kind === 'extend') return { state: 'late', effect: 0, end }
     const effect = this.#settle(found, open, change, change.units)

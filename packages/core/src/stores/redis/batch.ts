@@ -107,9 +107,10 @@ function addWholes(calls: readonly ScriptCall[], keys: string[], args: Buffer[])
 }
 
 /**
- * Adds the keys and arguments of calls on one key each, and returns the calls in the order of their keys. The script uses the last
- * argument for all remaining keys. So the calls that share one (the same cost and limits), usually nearly all, come last, and the
- * argument of `common`, the first of them, is the last. A call with duplicates has an argument of its own.
+ * Adds calls on one key each to `keys` and `args`, and returns the calls in the order in which their keys stand there. First come
+ * calls with an argument of their own, then those that share the argument of `common` (the same cost and limits), usually nearly all,
+ * which is written once: the script uses the last argument for all remaining keys. A call that stands for several equal ones (its
+ * duplicates) has an argument of its own.
  */
 function addSharing(calls: readonly ScriptCall[], keys: string[], args: Buffer[]): readonly ScriptCall[] {
   const common = calls.find(({ duplicates }) => !duplicates)
