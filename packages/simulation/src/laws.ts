@@ -154,9 +154,11 @@ export const LAWS: readonly Law[] = [
         // The last that the server granted, one of those that were heard of since, saw fewer held than its own limit.
         const heard = held.filter(({ from }) => from >= hold.from - CLAIM_US)
         const limit = Math.max(...heard.map((each) => each.limit))
+        // Who has held one since before a loss goes on, also when told of it.
+        const since = Math.min(hold.from - LEASE_MS * 1000, ...held.map(({ from }) => from))
         const isLost = isUnder(
           { faults },
-          hold.from - LEASE_MS * 1000,
+          since,
           hold.from,
           (fault) =>
             losesData(fault) ||
