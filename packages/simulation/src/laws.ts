@@ -736,10 +736,13 @@ function countedBy({ call, execution, deeds }: Reserved, { server, faults }: His
   const lost = isHere(execution) ? [] : [0, call.cost, ...settlings.map(({ units }) => units!)]
   const kept = late.filter((each) => isHere(each.execution))
   const unitsOf = (those: readonly Deed[]): number[] => those.map(({ told, units }) => told?.units ?? units!)
+  // A minute after its end the mark is gone, by a clock that was set forward sooner: what is sent again then is charged once more.
+  const mostLate = (units: readonly number[]): number =>
+    isClockMoved({ faults }) ? units.reduce((sum, each) => sum + each, 0) : Math.max(0, ...units)
   return [
     Math.min(...charges, ...lost) + Math.max(0, ...unitsOf(kept)),
     Math.max(...charges, ...lost) +
-      Math.max(0, ...(kept.length > 0 ? unitsOf(kept) : [...unknown, ...unitsOf(late)])),
+      mostLate(kept.length > 0 ? unitsOf(kept) : [...unknown, ...unitsOf(late)]),
   ]
 }
 
