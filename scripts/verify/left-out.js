@@ -68,6 +68,7 @@ export const leftOut = {
       'packages/core/test/stores/redis/clients-process.test.ts',
       'packages/core/test/stores/redis/clients-replay.test.ts',
       'packages/core/test/stores/redis/semaphore-topologies.test.ts',
+      'packages/core/test/stores/redis/subscriptions.test.ts',
       'packages/core/test/stores/redis/topologies.test.ts',
       'packages/harness/test/redis/cluster.test.ts',
       'packages/harness/test/redis/replica.test.ts',

@@ -4,6 +4,7 @@ import { addressOf } from '../redis-connection.js'
 import type { Location, RedisConnection, RedisKey, ScriptReply, Subscribe } from '../redis-connection.js'
 import { type Emitter, hearLaterErrors, listenForErrors } from './error-listener.js'
 import { isRefusedBy } from './failure.js'
+import { untilDone } from './until-done.js'
 
 /** The members of a Redis or Cluster of ioredis or iovalkey that are used. */
 export interface IoredisClient extends Emitter, IoredisScripts {
@@ -61,7 +62,8 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
 /**
  * Makes the function that subscribes to a channel and returns a function that ends the subscription. A subscribed connection takes
  * no other commands, so each subscription has a duplicate of the client that was handed in. It is subscribed anew here whenever it
- * is ready, and must not do so by itself (`autoResubscribe`): nobody gets that promise, and a rejection would end the process.
+ * is ready and after each failure, and must not do so by itself (`autoResubscribe`): nobody gets that promise, and a rejection would
+ * end the process.
  * Messages that are published while it is not connected are lost, so semaphores also poll.
  */
 function subscriberOver(client: IoredisClient): Subscribe {
@@ -70,11 +72,14 @@ function subscriberOver(client: IoredisClient): Subscribe {
     const needed = { lazyConnect: false, enableOfflineQueue: true, socketTimeout: undefined }
     const options = { ...needed, autoResubscribe: false }
     const subscriber = client.duplicate(...(client.isCluster ? [[], options] : [options]))
-    const ignore = (): void => {}
+    const attempts = untilDone(() => subscriber.subscribe(channel))
     subscriber.on('error', () => hearLaterErrors(subscriber as object))
     subscriber.on('message', (_: string, message: string) => receive(message))
-    subscriber.on('ready', () => void subscriber.subscribe(channel).catch(ignore))
-    return () => subscriber.disconnect()
+    subscriber.on('ready', attempts.start)
+    return () => {
+      attempts.end()
+      subscriber.disconnect()
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 import { addressOf } from '../redis-connection.js'
 import type { Location, RedisConnection, RedisKey, ScriptReply, Subscribe } from '../redis-connection.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
+import { untilDone } from './until-done.js'
 
 /** The members of a client, pool, cluster or sentinel of node-redis 5 or later that are used. */
 export interface NodeRedisClient extends Emitter {
@@ -50,38 +51,55 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
 
 /**
  * Makes the function that subscribes to a channel and returns a function that ends the subscription. Each subscription has a
- * duplicate of the client, because a subscribed connection takes no other commands. Messages published while it is broken are
- * lost, so semaphores also poll. If the subscription ends while the duplicate connects, that is destroyed only afterwards: destroyed
- * earlier, it would still connect, and keep its socket.
+ * duplicate of the client, because a subscribed connection takes no other commands. It subscribes anew by itself whenever it connects
+ * again, but only if it had been subscribed: an attempt that failed is made again here, with another duplicate. Messages published
+ * while it is broken are lost, so semaphores also poll.
  */
 function subscriberOver(client: NodeRedisClient): Subscribe {
   return (channel, receive) => {
-    const subscriber = client.duplicate!()
-    let isConnecting = true
-    let isEnded = false
-    const onAttemptEnded = (): void => {
-      isConnecting = false
-      if (isEnded) end()
+    let endLast = (): void => {}
+    const attempts = untilDone(() => {
+      endLast()
+      const { done, end } = subscribeBy(client.duplicate!(), channel, receive)
+      endLast = end
+      return done
+    })
+    attempts.start()
+    return () => {
+      attempts.end()
+      endLast()
     }
-    const end = (): void => {
-      isEnded = true
-      try {
-        if (!isConnecting) subscriber.destroy()
-      } catch {
-        // It was not connected.
-      }
-    }
-    subscriber.on('reconnecting', () => (isConnecting = true))
-    subscriber.on('ready', onAttemptEnded)
-    subscriber.on('error', onAttemptEnded)
-    const ignore = (): void => {} // it subscribes anew whenever it connects again
-    const connected = (): unknown => {
-      onAttemptEnded() // a cluster is not 'ready'
-      return isEnded || subscriber.subscribe!(channel, receive).catch(ignore)
-    }
-    subscriber.connect().then(connected, onAttemptEnded)
-    return end
   }
+}
+
+/**
+ * Connects a duplicate of a client and subscribes it to a channel. If the subscription ends while the duplicate connects, that is
+ * destroyed only afterwards: destroyed earlier, it would still connect, and keep its socket.
+ */
+function subscribeBy(
+  subscriber: NodeRedisClient,
+  channel: string,
+  receive: (message: string) => void,
+): { readonly done: Promise<unknown>; readonly end: () => void } {
+  let isConnecting = true
+  let isEnded = false
+  const onAttemptEnded = (): void => {
+    isConnecting = false
+    if (isEnded) end()
+  }
+  const end = (): void => {
+    isEnded = true
+    try {
+      if (!isConnecting) subscriber.destroy()
+    } catch {
+      // It was not connected.
+    }
+  }
+  subscriber.on('reconnecting', () => (isConnecting = true))
+  subscriber.on('ready', onAttemptEnded)
+  subscriber.on('error', onAttemptEnded)
+  const connected = subscriber.connect().finally(onAttemptEnded) // a cluster is not 'ready'
+  return { done: connected.then(() => isEnded || subscriber.subscribe!(channel, receive)), end }
 }
 
 /** RESP_TYPES.BLOB_STRING: '$', the first byte of a blob string in the protocol. */

@@ -1,0 +1,68 @@
+import {
+  type Cluster,
+  command,
+  type Proxy,
+  type RedisServer,
+  startCluster,
+  startProxy,
+  startRedis,
+  until,
+} from '@sluice/harness/redis'
+import { ofCluster, ofOneServer } from './client-kinds.js'
+
+jest.setTimeout(60_000)
+
+let server: RedisServer
+let cluster: Cluster
+const proxies: Proxy[] = []
+beforeAll(async () => {
+  ;[server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 1 })])
+  const node = cluster.masters[0]!
+  proxies.push(...(await Promise.all([startProxy(server), startProxy(node)])))
+  await command(node, 'CONFIG', 'SET', 'cluster-announce-ip', proxies[1]!.host)
+  await command(node, 'CONFIG', 'SET', 'cluster-announce-port', proxies[1]!.port)
+})
+afterAll(async () => {
+  await Promise.all(proxies.map((proxy) => proxy.close()))
+  await Promise.all([server.stop(), cluster.stop()])
+})
+
+const kinds = Object.entries({ ...ofOneServer, ...ofCluster }).filter(([kind]) => !kind.includes('pool'))
+
+describe.each(kinds)('a subscription of %s', (kind, open) => {
+  const isCluster = kind in ofCluster
+  const node = () => (isCluster ? cluster.masters[0]! : server)
+  const proxy = () => proxies[isCluster ? 1 : 0]!
+
+  it('is asked for again if its connection broke when it was', async () => {
+    const { connection, end } = await open(proxy())
+    const { cuts } = proxy().counts
+    proxy().cutOnCall('subscribe')
+    const heard = new Set<string>()
+    const unsubscribe = connection.subscribe!('broken', (message) => heard.add(message))
+    await until('its connection to break', () => proxy().counts.cuts > cuts)
+    await proxy().heal()
+    await until('a message', async () => {
+      await command(node(), 'PUBLISH', 'broken', 'sent')
+      return heard.has('sent')
+    })
+    unsubscribe()
+    await end()
+  })
+
+  it('is asked for again if the server refused it', async () => {
+    await command(node(), 'ACL', 'SETUSER', 'default', '-subscribe')
+    const { connection, end } = await open(proxy())
+    const heard = new Set<string>()
+    const unsubscribe = connection.subscribe!('refused', (message) => heard.add(message))
+    await until('a refusal', async () => (await command(node(), 'ACL', 'LOG')).length > 0)
+    await command(node(), 'ACL', 'LOG', 'RESET')
+    await command(node(), 'ACL', 'SETUSER', 'default', '+subscribe')
+    await until('a message', async () => {
+      await command(node(), 'PUBLISH', 'refused', 'sent')
+      return heard.has('sent')
+    })
+    unsubscribe()
+    await end()
+  })
+})
