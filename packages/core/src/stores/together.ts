@@ -1,3 +1,4 @@
+import { startClocks, stopClocks } from '../values/clock.js'
 import { isDenied } from './store.js'
 import type { Answer, Keyspace, Part, Together, WholeReceiver } from './store.js'
 
@@ -41,18 +42,29 @@ const NO_RECEIVER: WholeReceiver = { answered() {}, failed() {} }
 /**
  * Decides a call on several keys, of which each part is one key and its cost, and returns one answer a part, in their order. All
  * are charged, or none if an enforced part is denied; a denied part in shadow mode (not enforced) is just not charged itself.
- * Keyspaces answer at once here, so no other call comes between. If all parts but the first surely fit, the first part's answer
- * decides for all; otherwise every part is first tried, which charges nothing.
+ * Keyspaces answer at once here, so no other call comes between, and the clocks stand still: to read one takes as long as a step.
  */
 export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {
-  if (doOthersFit(parts)) {
-    const answers = Array<Answer>(parts.length)
-    answers[0] = askAtOnce('consume', parts[0]!)
-    // If the first is denied, nothing was charged yet.
-    const ask = parts[0]!.enforce && isDenied(answers[0]) ? 'try' : 'consume'
-    for (let i = 1; i < parts.length; i++) answers[i] = askAtOnce(ask, parts[i]!)
-    return answers
+  stopClocks()
+  try {
+    return doOthersFit(parts) ? decideByFirst(parts) : decideAfterTries(parts)
+  } finally {
+    startClocks()
   }
+}
+
+/** Decides a call of which all parts but the first surely fit, so that the first part's answer decides for all. */
+function decideByFirst(parts: readonly Part<AtOnce>[]): readonly Answer[] {
+  const answers = Array<Answer>(parts.length)
+  answers[0] = askAtOnce('consume', parts[0]!)
+  // If the first is denied, nothing was charged yet.
+  const ask = parts[0]!.enforce && isDenied(answers[0]) ? 'try' : 'consume'
+  for (let i = 1; i < parts.length; i++) answers[i] = askAtOnce(ask, parts[i]!)
+  return answers
+}
+
+/** Decides a call of which every part is first tried, which charges nothing. */
+function decideAfterTries(parts: readonly Part<AtOnce>[]): readonly Answer[] {
   const tried = parts.map((part) => askAtOnce('try', part))
   if (isWholeDenied(parts, tried)) return tried
   return parts.map((part, i) => (isDenied(tried[i]!) ? tried[i]! : askAtOnce('consume', part)))

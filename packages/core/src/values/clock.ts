@@ -60,8 +60,42 @@ export function systemClock(): Clock {
   let readsUntilCheck = 0
   return () => {
     if (readsUntilCheck-- === 0) readsUntilCheck = checkForFakes()
-    return startUs + (TIME.test ?? monotonic).now() * 1000
+    const source = TIME.test ?? monotonic
+    return startUs + (areStopped ? readOnce(source) : source.now()) * 1000
   }
+}
+
+/** Returns the clock as one that `stopClocks` stops. */
+export function stoppable(clock: Clock): Clock {
+  const source = { now: clock }
+  return () => (areStopped ? readOnce(source) : clock())
+}
+
+type TimeSource = Pick<TestTime, 'now'>
+
+let areStopped = false
+/** The source that was read last since the clocks were stopped, and what it said. */
+let lastSource: TimeSource | undefined
+let lastTime = 0
+
+/**
+ * Stops the clocks of the stores in this process until `startClocks`: one that is read several times in a row says the same each
+ * time. All system clocks are one here.
+ */
+export function stopClocks(): void {
+  areStopped = true
+  lastSource = undefined
+}
+
+export function startClocks(): void {
+  areStopped = false
+}
+
+/** Reads a source while the clocks are stopped. */
+function readOnce(source: TimeSource): number {
+  if (lastSource !== source) lastTime = source.now()
+  lastSource = source
+  return lastTime
 }
 
 /**

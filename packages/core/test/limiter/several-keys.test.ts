@@ -24,6 +24,9 @@ let clock: FakeClock
 beforeEach(() => void (clock = new FakeClock()))
 const limiterOf = (name: string, limit: number, options: Partial<LimiterOptions> = {}): Limiter =>
   createLimiter({ name, policies: hourly(limit), store: memoryStore({ clock: clock.now }), ...options })
+const failingClock = (): number => {
+  throw new Error('no time')
+}
 const remainingOf = async (limiter: Limiter, key: string) => (await limiter.peek(key)).remaining
 
 /** Two limiters of each kind of set-up, and what is asked of a store elsewhere. */
@@ -240,6 +243,27 @@ describe('the parts of a call on several keys', () => {
     const before = reads
     expect((users.decide('b') as Decision).allowed).toBe(true)
     expect(reads - before).toBe(1)
+  })
+
+  it("are decided at one instant in several memory stores on the system's clock, which goes on after it", () => {
+    const limiters = [2, 1].map((limit) => createLimiter({ policies: hourly(limit) }))
+    const reads = jest.spyOn(performance, 'now')
+    for (const limiter of limiters) void limiter.decide('e')
+    const expectReads = (expected: number, act: () => unknown) => {
+      reads.mockClear()
+      act()
+      expect(reads).toHaveBeenCalledTimes(expected)
+    }
+    const decideBoth = () => decideAll(limiters.map((limiter) => ({ limiter, key: 'a' })))
+    expectReads(1, () => expect(decideBoth()).toMatchObject({ allowed: true }))
+    expectReads(1, () => expect(decideBoth()).toMatchObject({ allowed: false }))
+    expectReads(2, () => void limiters.map((limiter) => limiter.decide('b')))
+    const broken = limiterOf('broken', 1, { store: memoryStore({ clock: failingClock }) })
+    expect(() => decideAll([...limiters, broken].map((limiter) => ({ limiter, key: 'c' })))).toThrow(
+      'no time',
+    )
+    expectReads(2, () => void limiters.map((limiter) => limiter.decide('d')))
+    reads.mockRestore()
   })
 
   it('are decided as by consume where there is one', async () => {

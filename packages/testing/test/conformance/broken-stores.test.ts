@@ -1,5 +1,6 @@
 import { memoryStore } from '@sluice/core'
-import type { Answer, Keyspace, Store } from '@sluice/core/store'
+import { decideAtOnce } from '@sluice/core/internal'
+import type { Answer, Keyspace, Part, Store } from '@sluice/core/store'
 import type { OpenStore } from '../../src/index.js'
 import { everyPolicy } from '../../src/conformance/index.js'
 import { testsOf } from './tests-of.js'
@@ -53,6 +54,10 @@ const merging = (as: (name: string, shapes: readonly string[]) => string): OpenS
     return { local: true, keyspace: open, now: () => store.now(), close: () => store.close() }
   }
 }
+
+/** By which all keys of a store go together. */
+const PROGRAM = {}
+const enforced = (part: Part): Part => ({ ...part, enforce: true })
 
 const IDENTITY = 'identity > keeps apart what differs in name, shapes or key'
 const DAY_US = 86_400_000_000
@@ -130,26 +135,19 @@ const STORES: readonly (readonly [fault: string, law: string, open: OpenStore])[
   [
     'enforces parts that only watch',
     'gcra > denies no whole for a part that only watches, which is charged if it fits',
-    withKeyspaces((keyspace) => ({
-      together: {
-        ...keyspace.together!,
-        decide: (parts, ...others) =>
-          keyspace.together!.decide(
-            parts.map((part) => ({ ...part, enforce: true })),
-            ...others,
-          ),
-      },
+    withKeyspaces(() => ({
+      together: { program: PROGRAM, decide: (parts) => decideAtOnce(parts.map(enforced)) },
     })),
   ],
   [
     'counts no refusal of a whole',
     'gcra > counts a refused part of a whole for its penalty, and no other part',
-    withKeyspaces((keyspace) => ({
+    withKeyspaces(() => ({
       together: {
-        ...keyspace.together!,
-        decide: (parts, ...others) => {
+        program: PROGRAM,
+        decide: (parts) => {
           const peeked = parts.map((part) => part.keyspace.decide('peek', part.key, part.cost, 0) as Answer)
-          return peeked.some(({ reason }) => reason) ? peeked : keyspace.together!.decide(parts, ...others)
+          return peeked.some(({ reason }) => reason) ? peeked : decideAtOnce(parts)
         },
       },
     })),

@@ -37,7 +37,7 @@ export class ScratchTable implements TableOwner<Table> {
   /** Makes what decides on the loaded state, and reserves there, under one list of policies, with at most `max` open reservations. */
   reserving(list: PolicyList, max: number): ReservingKeyspace {
     const open = () => ({ table: this.#table, list, written: this.#written })
-    return new ReservingKeyspace(open, list.policies, undefined, max)
+    return new ReservingKeyspace(open, list.policies, max)
   }
 
   now(): number {

@@ -1,5 +1,5 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
-import { type Clock, systemClock } from '../../values/clock.js'
+import { type Clock, stoppable, systemClock } from '../../values/clock.js'
 import { closedClock, Closing } from '../../values/closing.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { clock, type DeclarationOf, readOptions, whole } from '../../values/options.js'
@@ -9,8 +9,7 @@ import { type OpenTable, ReservingKeyspace } from './reserving-keyspace.js'
 import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Answer, Ask, Booking, Correction, Keyspace } from '../store.js'
-import type { Board, Part, Records, Report, Store, Together } from '../store.js'
-import { decideAtOnce } from '../together.js'
+import type { Board, Records, Report, Store } from '../store.js'
 import { memoryBoard, type Note } from './boards.js'
 import { CHUNK_ROWS, Chunks, type TableOwner } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
@@ -71,7 +70,7 @@ const STEP_ROWS = 16
 /** Milliseconds of a slice of sweeping, short enough not to delay the event loop noticeably. */
 const SLICE_MS = 0.9
 
-class Memory implements MemoryStore, TableOwner<Table>, Together {
+class Memory implements MemoryStore, TableOwner<Table> {
   get [CONTRACT](): number {
     return CONTRACT_NUMBER
   }
@@ -94,7 +93,6 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
   private latest = 0
   private lastRead = 0
   readonly #closing = new Closing()
-  readonly program = this
 
   /**
    * Makes a store that keeps up to `maxKeys` keys in this process, and up to `maxShapes` tables of keys. `#overflow` decides when to
@@ -102,15 +100,11 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
    * @throws {PolicyError} INVALID_OPTION for options that are not valid.
    */
   constructor(options: MemoryStoreOptions) {
-    const {
-      maxKeys,
-      maxShapes,
-      clock = systemClock(),
-    } = readOptions(MEMORY_STORE, options, { what: 'memoryStore' })
+    const { maxKeys, maxShapes, clock } = readOptions(MEMORY_STORE, options, { what: 'memoryStore' })
     this.maxShapes = maxShapes
     this.#maxKeys = maxKeys
     this.#overflow = new Overflow(maxKeys)
-    this.#clock = clock
+    this.#clock = clock ? stoppable(clock) : systemClock()
   }
 
   get size(): number {
@@ -140,26 +134,10 @@ class Memory implements MemoryStore, TableOwner<Table>, Together {
       if (this.#dropTables(table)) report({ event: 'warning', ...SHAPES })
       return table
     }
-    const keyspace = new MemoryKeyspace(open, policies, penalty, this)
+    const keyspace = new MemoryKeyspace(open, policies, penalty)
     if (!reservations) return keyspace
     const opened = (): OpenTable => keyspace.opened()
-    return new ReservingKeyspace(opened, policies, this, reservations.max)
-  }
-
-  /**
-   * Decides a call on several keys of this store: all are charged, or none. Returns one answer a part, which is one key and its
-   * cost. The clock stands still meanwhile, so that all steps share one instant, and because reading it takes as long as a step. It
-   * goes on afterwards, unless the store was closed meanwhile.
-   */
-  decide(parts: readonly Part<MemoryKeyspace>[]): readonly Answer[] {
-    this.now()
-    const [clock, time] = [this.#clock, this.lastRead]
-    this.#clock = () => time
-    try {
-      return decideAtOnce(parts)
-    } finally {
-      if (!this.closed.aborted) this.#clock = clock
-    }
+    return new ReservingKeyspace(opened, policies, reservations.max)
   }
 
   /**
@@ -308,14 +286,12 @@ class MemoryKeyspace implements Keyspace {
   /**
    * The state of a limiter under `policies`, in the table that `open` returns; `open` is called again if the store has dropped
    * that table, as it held no keys. `#list` is the list of policies as the table knows it: with the penalty, which blocks keys after
-   * too many denials, and with a number, by which a key's row notes the list that the key was last decided under. `together` decides
-   * calls on several keys.
+   * too many denials, and with a number, by which a key's row notes the list that the key was last decided under.
    */
   constructor(
     private readonly open: () => Table,
     readonly policies: readonly Policy[],
     readonly penalty: Penalty | undefined,
-    readonly together: Together,
   ) {
     this.#table = open()
     this.#list = this.#table.lists.open(policies, penalty)

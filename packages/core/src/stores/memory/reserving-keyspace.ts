@@ -1,6 +1,6 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { ReservationChange, ReservationEffect, ReserveCall, Reserved } from '../reservations.js'
-import type { Answer, Ask, Booking, Correction, Keyspace, Reservations, Together } from '../store.js'
+import type { Answer, Ask, Booking, Correction, Keyspace, Reservations } from '../store.js'
 import { isDenied } from '../store.js'
 import { ENDED, isOpen, KeyReservations, type ReservationEntry } from './key-reservations.js'
 import type { PolicyList } from './policy-lists.js'
@@ -34,12 +34,10 @@ export class ReservingKeyspace implements Keyspace, Reservations {
    * Keeps the state of a limiter that reserves, of which at most `max` reservations of a key are open at once. `openTable` returns
    * the table that holds the state; it is called at each use, as the store may have dropped a table without keys. It also returns
    * the list of policies as the table knows it, which has the limiter's penalty: the blocking of keys after too many denials.
-   * `together` decides calls on several keys.
    */
   constructor(
     private readonly openTable: () => OpenTable,
     readonly policies: readonly Policy[],
-    readonly together: Together | undefined,
     private readonly max: number,
   ) {
     this.penalty = openTable().list.penalty

@@ -174,9 +174,9 @@ function deniedWholesLeaveTheOtherKeyUnchanged(subject: Subject): void {
       const denying = session.caller([slidingLog({ limit: 1, window: '1h' })])
       await denying.consume(1)
       const [one, other] = [key, denying].map(({ keyspaces }) => keyspaces[0]!.together?.program)
-      // Keyspaces with the same program (`together`) are decided in one step, in which no other call can see a charge that is
-      // undone.
-      const isOneStep = one !== undefined && one === other
+      // Keyspaces of this process and those with the same program (`together`) are decided in one step, in which no other call can
+      // see a charge that is undone.
+      const isOneStep = session.store.local === true || (one !== undefined && one === other)
       for (let denied = 0; denied < DENIED_A_RUN * subject.runs; denied += AT_ONCE) {
         session.now += 1000
         const wholes = Promise.all(
