@@ -52,17 +52,17 @@ if exists then
   end
   -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded. The
   -- window of a calendar has a stored end: it makes no time stand still, and what was consumed in it is kept.
-  if not broken and written > now and written - now < @{still} then
+  if not broken and written > now and written - now < @{longest_standstill} then
     now = written
   end
   -- Such a state, and its list of reservations, began no later than now: what is charged from now on can be given back. What was
   -- charged before the clock was set back is no booking ahead, and what other policies have counted is cleared.
   --@for any calendar if written > now then born, last = min(born, now), last <= written and 0 or last end
   --@reserving --@for any calendar if written > now then listed_since = min(listed_since, now) end
-  --@for each beside_calendar if not broken and written > now and written - now < @{lost} then @{cells} = @{cleared} end
-  --@for any beside_calendar if not broken and written > now and written - now < @{lost} then epoch, last, written, latest = epoch > 0 and nonce or 0, 0, now, now end
+  --@for each beside_calendar if not broken and written > now and written - now < @{discarded_from} then @{cells} = @{cleared} end
+  --@for any beside_calendar if not broken and written > now and written - now < @{discarded_from} then epoch, last, written, latest = epoch > 0 and nonce or 0, 0, now, now end
 end
-if broken or written > now and written - now >= @{lost} then
+if broken or written > now and written - now >= @{discarded_from} then
   @{discard}
   broken = broken and op ~= PEEK
   exists, behind, refused, epoch, held, blocked, last = false, '', '', 0, 0, 0, 0
@@ -276,7 +276,7 @@ if writes or exists and op ~= PEEK then
   --@reserving call = redis.call
   -- The latest write stays the latest where the clock was set back.
   --@for any calendar now = max(now, written)
-  local offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
+  local offset, bytes = '@{expires_offset}', ttl and pack('<d', expires)
   if writes then
     offset, bytes = '0', pack('<dddd@{cell_formats}d', born, expires, restricted, now, @{all_cells}, version)
   end

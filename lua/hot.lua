@@ -10,7 +10,7 @@
   --@alone time = parts[1] * 1000000 + parts[2]
   --@alone local now = time
   --@together local now = instant
-  local expires, restricted, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
+  local expires, restricted, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{expires_offset} + 1)
   -- Bytes behind the slots of a key that a block, a hold or a booking has restricted. Behind them may be 16 more, of refusals.
   local header = restricted > 0 and 32 or 0
   latest = max(written, restricted)
@@ -48,7 +48,7 @@
   --@alone if passes and needed + 1000000 <= expires then
   --@several if passes and needed + margin <= expires then
   --@together if passes and needed + margin <= expires then
-    local offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, nonce)
+    local offset, bytes = '@{written_offset}', pack('<d@{cell_formats}d', now, @{all_cells}, nonce)
     if was_full then
       offset, bytes = '0', pack('<ddd', now, expires, restricted) .. bytes
     end

@@ -44,7 +44,7 @@ type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
 /**
  * Limits the messages of WebSocket connections, by default per client address. A message beyond the limit does not reach
  * `onMessage`, and its connection is closed with the status 1008; `onDenied` answers in place of that. Messages keep their
- * order. If a message fails later than in its own tick, its connection is closed with 1011, and the error is a warning.
+ * order. If a handler fails after `onMessage` has returned, its connection is closed with 1011, and the error is a warning.
  * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
  * @example
  * const limit = limitMessages({ limit: 10, window: '1s', connInfo: getConnInfo })
@@ -83,15 +83,15 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
 
   /** Puts the limit before the handlers of one connection: `onMessage` counts a message, and then handles or refuses it. */
   function limitedEvents(events: WSEvents, c: Context): WSEvents {
-    /** Settled when the latest message of this connection that had to wait for its decision is handled or refused. */
+    /** Of the latest message of this connection that waits for its decision: fulfilled as soon as its handling or refusal begins. */
     let latestWaiting: Promise<void> | undefined
     const onMessage = (event: MessageEvent, ws: WSContext): void => {
       const message = { c, event, ws }
       const handleOrRefuse = (denied: Denied | undefined): unknown =>
         denied ? refuse(message, denied) : events.onMessage?.(event, ws)
       const denied = guard(message, message) // Platforms have a request and a response; a message is both.
-      const isDecided = !denied || 'answer' in denied
-      if (isDecided && !latestWaiting) {
+      const isDecidedNow = !isPromise(denied)
+      if (isDecidedNow && !latestWaiting) {
         const handled = handleOrRefuse(denied)
         if (isPromise(handled)) closeIfFailed(handled, ws)
         return
@@ -99,7 +99,7 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
       // Messages keep their order: this one waits for its decision, and for the messages that came before it.
       const waiting = Promise.allSettled([denied, latestWaiting]).then(() => {
         if (latestWaiting === waiting) latestWaiting = undefined
-        // Not returned, because a handler that never ends would keep later messages from being refused.
+        // Not awaited: a handler that never ends would keep later messages from being refused.
         closeIfFailed(Promise.resolve(denied).then(handleOrRefuse), ws)
       })
       latestWaiting = waiting

@@ -75,21 +75,25 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Sends the request, for the first time or again, when its turn has come. Forgets the attempt before, so that an abort by the
-   * caller now only ends the wait. `markedNested` marks the options: another limited client that gets them leaves retries to this one.
-   * If the dispatcher throws, as an interceptor may, the attempt has failed.
+   * Sends the request, for the first time or again, when its turn has come. If the wait for that fails, so does the request; an abort by
+   * the caller meanwhile only ends the wait, as there is no connection then. If the dispatcher throws, as an interceptor may, the
+   * attempt has failed.
    */
   async #send(turn: Promise<Turn>): Promise<void> {
     this.#body = this.#skipped = undefined
     this.#controller.detach()
     try {
       this.#turn = await turn
-      this.#isJudged = false
+    } catch (error) {
+      return this.#fail(error as Error)
+    }
+    this.#isJudged = false
+    try {
       this.settings.queue.events?.started(this.#turn)
+      // Marked, another limited client that gets these options leaves retries to this one.
       this.dispatch(markedNested(this.options), this)
     } catch (error) {
-      if (this.#turn) this.onResponseError(this.#controller, error as Error)
-      else this.#fail(error as Error)
+      this.onResponseError(this.#controller, error as Error)
     }
   }
 

@@ -65,12 +65,16 @@ function decideWithPermits(parts: readonly (PartOptions | PermitPart)[]): Promis
  * store is asked, and the answers may be of slightly different instants.
  */
 export async function peekAll(given: readonly PartOptions[]): Promise<WholeDecision> {
-  const call = new TogetherCall(checked(given), wholeOf, (each) => openedSinglePart(each, false))
+  const call = new TogetherCall(checked(given), wholeOf, openedToPeek)
   const unread = call.unread()
-  if (unread) return unread.then(() => peekAll(given))
+  if (unread) return unread.then(() => peekAll(given)) // overrides of the keys are known then
   const peeked = call.parts.map(async ({ keyspace, key, cost }) => keyspace.decide('peek', key, cost, 0))
-  return wholeOf(call.placed(call.decisions(await Promise.all(peeked), false)))
+  const areCharged = false
+  return wholeOf(call.placed(call.decisions(await Promise.all(peeked), areCharged)))
 }
+
+/** Opens a part without a note that its override has decided a call. */
+const openedToPeek = (part: PartOptions): LimiterPart => openedSinglePart(part, false)
 
 const PART = {
   limiter: unchecked(),

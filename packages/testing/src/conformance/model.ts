@@ -131,9 +131,9 @@ export class KeyModel {
 
   /**
    * Adds an entry to the writes of the key; an admission or a charge of a key that is full again first drops the earlier ones.
-   * Returns the units that take effect. Each policy's model tells what it keeps of charges before and after the write (`kept`),
-   * in the parts of a unit that it counts. The difference is turned into units, and the least over the policies is the result. It
-   * is at most the cost: a release may also free units that an earlier release could not (`releasesLater`).
+   * Returns the units that take effect, which are the fewest over the policies. Under each they are what its model keeps of charges
+   * after the write, less what it kept before: a number that is counted in parts of a unit, at the latest instant that the key knows.
+   * A release can also free units that an earlier one could not, so the result is at most its own cost.
    */
   #write(entry: Entry): number {
     const { rules } = entry

@@ -52,21 +52,21 @@ export const debtWithSlots: Algorithm = {
   },
 
   /**
-   * Gives up to `units` units of a charge back at `now`, and returns how many took effect. First the debt is lowered as without
-   * slots, by what surely has not drained of the charge, which is nothing if the charge is long past. If the charge is counted in
-   * a slot, the debt is also computed from all slots without these units. Neither debt is ever too small, so the smaller one,
-   * which gives back more, stays. A debt is a product: one unit adds `windowTicks` to it.
+   * Gives up to `units` units of a charge back at `now`, and returns how many took effect. There are two ways. The one without slots
+   * (`debt.release`) lowers the debt by what surely has not drained of the charge, which is nothing if the charge is long past. The
+   * other counts the debt anew from all slots, of which that of the charge has these units less. Both may give back too little and
+   * never too much, so the smaller debt stays. A debt is a product: one unit adds `windowTicks` to it.
    */
   release(state, policy, now, charge, units) {
     forgetOtherLimits(state, policy)
     const before = debtAt(state, policy, now)
-    const given = debt.release(state, policy, now, charge, units)
-    if (!takeFromSlot(state, policy, charge, units)) return given
-    const owed = recount(state, policy, now)
-    if (owed >= state.get(DEBT)) return given
-    state.set(DEBT, owed)
+    const givenWithoutSlots = debt.release(state, policy, now, charge, units)
+    if (!takeFromSlot(state, policy, charge, units)) return givenWithoutSlots
+    const recounted = recount(state, policy, now)
+    if (recounted >= state.get(DEBT)) return givenWithoutSlots
+    state.set(DEBT, recounted)
     state.set(SINCE, now)
-    return Math.min(units, (before - owed) / policy.windowTicks)
+    return Math.min(units, (before - recounted) / policy.windowTicks)
   },
 
   /**

@@ -254,15 +254,15 @@ class Memory implements MemoryStore, TableOwner<Table> {
   }
 
   /**
-   * Frees one key of the full store. If its allowance was not full again, something is lost with it: its limiter's keyspaces get the
-   * notice 'evicted' then, and from time to time a warning that `maxKeys` is too small.
+   * Frees one key of the full store. If something is lost with it, as its allowance was not full again, all limiters that share its
+   * table get the notice 'evicted', and from time to time a warning that `maxKeys` is too small.
    */
   #evict(now: number): void {
-    const evicted = this.#eviction.evict(now, (of) => this.#areAll(of))
-    if (!evicted) return
-    const warning = this.#overflow.note(evicted, now)
-    for (const report of evicted.table.reports) {
-      report({ event: 'evicted', key: evicted.key })
+    const lost = this.#eviction.evict(now, (of) => this.#areAllRestricted(of))
+    if (!lost) return
+    const warning = this.#overflow.note(lost, now)
+    for (const report of lost.table.reports) {
+      report({ event: 'evicted', key: lost.key })
       if (warning) report(warning)
     }
   }
@@ -271,7 +271,7 @@ class Memory implements MemoryStore, TableOwner<Table> {
    * Whether all keys of the store are of a sort that matters, so that the search for a key to evict would find no lesser one: with
    * 'size', all are blocked or held, or were; with 'bans', operators have blocked all. Each table counts both.
    */
-  #areAll(of: 'size' | 'bans'): boolean {
+  #areAllRestricted(of: 'size' | 'bans'): boolean {
     let count = 0
     for (const { restrictions } of this.#tables.values()) count += restrictions[of]
     return count >= this.#size

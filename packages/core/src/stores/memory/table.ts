@@ -1,6 +1,6 @@
 import type { Policy, View } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
+import type { Answer, Ask, Booking, ChargeCounts, Correction, DatedCharge, Reason, Report } from '../store.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_ROWS, type Chunk, type TableOwner } from './chunks.js'
 import type { KeyReservations, ReservationEntry } from './key-reservations.js'
@@ -255,8 +255,8 @@ export class Table {
 
   /**
    * Applies a correction to a key, and returns the units that took effect; 0 for a block, hold or reset. A key without state has
-   * row 0; a charge, a block and a hold make it a row. Whatever writes units gives the key a new version, so that no earlier booking
-   * is undone by its copy. A penalty's block of duration 0 clears the count of refusals, and nothing else.
+   * row 0; a charge, a block and a hold make it a row. Whatever writes units gives the key a new version: an earlier booking that is
+   * cancelled then releases its units, and no longer puts back the state of before.
    */
   correct(list: PolicyList, change: Correction): number {
     const now = this.owner.now()
@@ -270,24 +270,16 @@ export class Table {
         return this.cursor.admit(list.policies, now, -change.cost)
       case 'release':
         return this.#release(list.policies, row, change.charge, change.units, now)
-      case 'charge': {
+      case 'charge':
         row = this.rowFor(key, now, list, row)
-        this.bookings.bumpVersion(row)
-        if (this.#isFull(list.policies, row, now)) this.cursor.renew(list.policies, now)
-        const at = Math.max(now, this.bookings.lastOf(row))
-        const counts = [now]
-        const units = this.cursor.admit(list.policies, at, change.cost, change.counted && counts)
-        change.counted?.(counts)
-        return units
-      }
+        return this.#chargeAnyway(list.policies, row, now, change.cost, change.counted)
       case 'block': {
         const { duration, isPenalty = false } = change
-        if (duration === 0 && row === 0) return 0
-        if (duration === 0 && isPenalty) {
-          this.refusals.clear(row)
-          return 0
-        }
-        this.restrictions.block(this.rowFor(key, now, list, row), now, now + duration, isPenalty)
+        const isLifted = duration === 0
+        if (isLifted && row === 0) return 0
+        // A penalty's block of no length only clears the refusals that were counted.
+        if (isLifted && isPenalty) this.refusals.clear(row)
+        else this.restrictions.block(this.rowFor(key, now, list, row), now, now + duration, isPenalty)
         return 0
       }
       case 'hold':
@@ -297,6 +289,26 @@ export class Table {
         if (row !== 0) this.discard(row)
         return 0
     }
+  }
+
+  /**
+   * Charges the key in `row`, whether the cost fits or not, but not before its last booking. Returns the units that took effect, and
+   * tells `counted` what counts then.
+   */
+  #chargeAnyway(
+    policies: readonly Policy[],
+    row: number,
+    now: number,
+    cost: number,
+    counted: ChargeCounts | undefined,
+  ): number {
+    this.bookings.bumpVersion(row)
+    if (this.#isFull(policies, row, now)) this.cursor.renew(policies, now)
+    const at = Math.max(now, this.bookings.lastOf(row))
+    const counts = [now]
+    const units = this.cursor.admit(policies, at, cost, counted && counts)
+    counted?.(counts)
+    return units
   }
 
   /**

@@ -369,8 +369,8 @@ async function useUp(caller: Caller): Promise<void> {
 }
 
 /**
- * Makes a caller of a new key and carries out the drawn past on it. These calls come without the penalty, so that none of their
- * refusals counts towards the first block.
+ * Makes a caller of a new key and carries out the calls (`steps`) of a past on it. The caller has its list of policies twice: first
+ * without the penalty, under which the past is made, so that none of its refusals counts towards the first block; and then with it.
  */
 async function callerWithPast(
   subject: Subject,
@@ -379,7 +379,8 @@ async function callerWithPast(
   penalty: Penalty,
 ): Promise<Caller> {
   const policies: readonly Policy[] = [subject.shape.factory(options)]
-  const caller = session.callerUnder([undefined, penalty], policies, policies)
+  const withoutThenWith = [undefined, penalty]
+  const caller = session.callerUnder(withoutThenWith, policies, policies)
   await replay(subject, steps, caller)
   return caller
 }

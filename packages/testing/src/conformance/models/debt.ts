@@ -209,10 +209,9 @@ export function leastFrom0(...numbers: readonly bigint[]): bigint {
 
 /**
  * The debt that is left at an instant, in units x ticks, and `since`, the instant as of which that is counted. Each whole tick
- * drains `limit`. `since` moves on by whole ticks, so that a tick that has only begun is not lost but counted next time. Where
- * nothing is left, or no more than one tick drains, `since` moves to the instant itself: the rest of that tick is idle time,
- * which must not drain what is charged later. Before `since`, which may be the instant of a booking ahead, the debt stays as it
- * is.
+ * drains `limit`. A tick that has only begun counts next time, as `since` moves on by whole ticks. Only the last tick of a debt does
+ * not: it has more to give than is left, which would drain units that are charged in its middle. So `since` moves to the instant
+ * itself where no more than one tick's drain is left. Before `since`, which may be the instant of a booking ahead, nothing drains.
  */
 function drainedUntil(owed: Debt, { limit, tick }: Rule, instant: bigint): Pick<Debt, 'units' | 'since'> {
   const { units, since } = owed
@@ -220,5 +219,6 @@ function drainedUntil(owed: Debt, { limit, tick }: Rule, instant: bigint): Pick<
   const ticks = (instant - since) / tick
   if (ticks * limit >= units) return { units: 0n, since: instant }
   const left = units - ticks * limit
-  return { units: left, since: left <= limit ? instant : since + ticks * tick }
+  const isInLastTick = left <= limit
+  return { units: left, since: isInLastTick ? instant : since + ticks * tick }
 }

@@ -14,10 +14,10 @@ import { OPERATIONS } from './wire.js'
  * are arguments; everything else about a shape is a literal.
  */
 
-/** Bytes of the state before the cells: born; from HOT on expires, restricted; from HOTTEST on written. */
+/** Bytes of the state before the cells: four instants of 8 bytes each, born, expires, restricted and written. */
 const HEADER_BYTES = 32
-const HOT = 8
-const HOTTEST = 24
+const EXPIRES_OFFSET = 8
+const WRITTEN_OFFSET = 24
 
 /**
  * The cells of a limiter that reserves, behind those of its policies: bytes of the list of reservations, how many of these are open,
@@ -267,9 +267,10 @@ function wordsOfArgument(all: readonly ScriptPolicy[], reserves: boolean): Words
 }
 
 /**
- * Returns the words for the state of a key. `end` is the byte at which its fixed part ends; behind it grow rings, the entries of
- * sliding logs, and the list of reservations, if `listCells` names its variables. `version` is the byte of the random number by which
- * a booking sees whether the state was changed after it.
+ * Returns the words, texts that replace `@{name}` in lua/, which say what bytes the state of a key has. `end` is the byte at which
+ * its fixed part ends; behind it grow rings, the entries of sliding logs, and the list of reservations, if `listCells` names its
+ * variables, of which the first is its length. `version` is the byte of the random number by which a booking sees whether the state
+ * was changed after it.
  */
 function wordsOfState(
   all: readonly ScriptPolicy[],
@@ -278,31 +279,43 @@ function wordsOfState(
   listCells: readonly string[],
 ): Words {
   const cells = [...all.flatMap((part) => part.cells), ...listCells]
-  const longest = Math.max(...all.map(({ policy }) => policy.window))
-  const clocked = all.filter(({ policy }) => !policy.calendar)
-  const hasCalendar = clocked.length < all.length
   const rings = all.filter(({ slots }) => slots === 'ring')
   const reserves = listCells.length > 0
-  const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listCells.slice(0, 1)].join(' + ')
-  const lengthBefore = reserves ? 'list_end' : length
-  const isPartial = rings.length > 0 || reserves
+  const listLength = listCells.slice(0, 1)
+  const length = [end, ...rings.map(({ i }) => `8 * cap_${i}`), ...listLength].join(' + ')
+  // A plain call that reserves has made the list longer by then.
+  const lengthBeforeCall = reserves ? 'list_end' : length
+  const isReadInParts = rings.length > 0 || reserves
   return {
     all_cells: cells.join(', '),
     cell_formats: 'd'.repeat(cells.length),
     cell_bytes: `${8 * cells.length}`,
     zeros: cells.map(() => '0').join(', '),
-    hot_bytes: `${HOT}`,
-    hottest: `${HOTTEST}`,
+    expires_offset: `${EXPIRES_OFFSET}`,
+    written_offset: `${WRITTEN_OFFSET}`,
     version: `${version}`,
     slots: `${version + 8}`,
     fixed: `${end}`,
     length,
     has_rings: `${rings.length > 0}`,
-    ...(isPartial ? wordsOfPart(end, length, lengthBefore) : wordsOfWhole(end)),
+    ...(isReadInParts ? wordsOfPart(end, length, lengthBeforeCall) : wordsOfWhole(end)),
+    ...wordsOfWindows(all),
+  }
+}
+
+/**
+ * Returns the words for the longest window, and for a clock that was set back, in microseconds: by up to how much time stands still
+ * then, and from how much on the state is discarded. The window of a calendar has a stored end, so that it needs no clock that runs
+ * forward: no time stands still for it, and its state is kept for two windows.
+ */
+function wordsOfWindows(all: readonly ScriptPolicy[]): Words {
+  const longest = Math.max(...all.map(({ policy }) => policy.window))
+  const clocked = all.filter(({ policy }) => !policy.calendar)
+  const hasCalendar = clocked.length < all.length
+  return {
     longest: `${longest}`,
-    // Windows with a stored end need no clock that runs forward.
-    still: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,
-    lost: `${hasCalendar ? 2 * longest : longest}`,
+    longest_standstill: `${Math.max(0, ...clocked.map(({ policy }) => policy.window))}`,
+    discarded_from: `${hasCalendar ? 2 * longest : longest}`,
   }
 }
 
@@ -336,10 +349,10 @@ function wordsOfWhole(end: number): Words {
 
 /**
  * Returns the words of states of which a call reads the fixed part alone, up to the byte `end`, as rings or reservations lie behind
- * it. `length` is Lua for the length with these, but without what lies behind them; `lengthBefore` is that before a plain call has
+ * it. `length` is Lua for the length with these, but without what lies behind them; `lengthBeforeCall` is that before a plain call has
  * written.
  */
-function wordsOfPart(end: number, length: string, lengthBefore: string): Words {
+function wordsOfPart(end: number, length: string, lengthBeforeCall: string): Words {
   const load = `try('GETRANGE', key, '0', '${end - 1}')`
   return {
     load,
@@ -347,7 +360,7 @@ function wordsOfPart(end: number, length: string, lengthBefore: string): Words {
     load_one: load,
     behind: `more > 0 and call('GETRANGE', key, ${length}, ${length} + 48) or ''`,
     is_sized: 'true',
-    is_size: `(size == ${lengthBefore} + header or size == ${lengthBefore} + header + 16)`,
+    is_size: `(size == ${lengthBeforeCall} + header or size == ${lengthBeforeCall} + header + 16)`,
   }
 }
 
