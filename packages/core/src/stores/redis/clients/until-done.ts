@@ -1,17 +1,22 @@
 /**
- * Returns a function that makes an attempt now, and another a second after each that fails; and one that ends that. The timer keeps no
- * process alive.
+ * Returns a function that makes an attempt now, and after each failure another: first after a second at most, later after up to a
+ * minute, as what a server refuses it may refuse for good. The other function ends that. The timer keeps no process alive.
  */
 export function untilDone(attempt: () => Promise<unknown>): Record<'start' | 'end', () => void> {
   let isEnded = false
+  let failures = 0
   let timer: ReturnType<typeof setTimeout> | undefined
+  const attempted = async (): Promise<unknown> => attempt()
   const start = (): void => {
     clearTimeout(timer)
     if (isEnded) return
-    attempt().catch(() => {
-      clearTimeout(timer)
-      timer = setTimeout(start, RETRY_MS).unref()
-    })
+    attempted().then(
+      () => (failures = 0),
+      () => {
+        clearTimeout(timer)
+        timer = setTimeout(start, pauseMs(failures++)).unref()
+      },
+    )
   }
   const end = (): void => {
     isEnded = true
@@ -20,4 +25,9 @@ export function untilDone(attempt: () => Promise<unknown>): Record<'start' | 'en
   return { start, end }
 }
 
-const RETRY_MS = 1000
+/** Doubled with each failure, and by chance as little as half of that, so that the processes of a fleet do not ask all at once. */
+function pauseMs(failuresBefore: number): number {
+  return Math.min(1000 * 2 ** failuresBefore, LONGEST_MS) * (0.5 + Math.random() / 2)
+}
+
+const LONGEST_MS = 60_000
