@@ -138,8 +138,8 @@ class OverrideInForce {
 function hashOf(key: string, ending: number): number {
   const end = key.length - ending
   let hash = key.length
-  for (let i = Math.max(0, end - 8); i < end; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x5bd1e995)
-  return hash >>> (32 - HASH_BITS)
+  for (let i = Math.max(0, end - 8); i < end; i++) hash = (31 * hash + key.charCodeAt(i)) | 0
+  return Math.imul(hash, 0x9e3779b1) >>> (32 - HASH_BITS)
 }
 
 /** Returns the longest text with which both texts end. */
