@@ -1,3 +1,4 @@
+import { backOff } from '../values/back-off.js'
 import { clearTimer, nowMs, setTimer, type TimerHandle } from '../values/clock.js'
 import { type Answer, type Caller, isDenied, type MaybePromise } from '../stores/store.js'
 import { StoreError, type StoreFailure } from '../values/errors.js'
@@ -232,11 +233,11 @@ function isWorthRepeating(error: Error): boolean {
 }
 
 /**
- * Milliseconds until a booking that was sent `timesSent` times is sent again: it doubles from 50 up to 1000, of which a random
- * part of at least half is taken, so that the processes of a fleet spread. 0 for a booking that was never sent.
+ * Milliseconds until a booking that was sent `timesSent` times is sent again: up to 50 after the first time, later up to 1000. 0
+ * for a booking that was never sent.
  */
 function pauseMs(timesSent: number): number {
-  return timesSent === 0 ? 0 : Math.min(25 * 2 ** timesSent, 1000) * (0.5 + Math.random() / 2)
+  return timesSent === 0 ? 0 : backOff(25, timesSent, 1000)
 }
 
 /**

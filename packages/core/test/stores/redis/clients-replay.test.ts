@@ -1,18 +1,16 @@
 import { Redis } from 'ioredis'
 import {
-  type Cluster,
   command,
   type Proxy,
   type RedisServer,
-  startCluster,
   startProxy,
-  startRedis,
   startSentinel,
   until,
 } from '@sluice/harness/redis'
 import type { RedisConnection } from '../../../src/stores/redis/redis-connection.js'
 import { connectionOver } from '../../../src/stores/redis/clients/detect.js'
 import { ofCluster, ofOneServer } from './client-kinds.js'
+import { type ProxiedServers, startProxiedServers } from './proxied-servers.js'
 
 jest.setTimeout(60_000)
 
@@ -20,21 +18,9 @@ const COUNT = "return tostring(redis.call('INCR', KEYS[1]))"
 const retrySoon = () => 20
 
 describe('a reply that is lost', () => {
-  let server: RedisServer
-  let cluster: Cluster
-  let proxy: Proxy
-  let clusterProxy: Proxy
-  beforeAll(async () => {
-    ;[server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 1 })])
-    const node = cluster.masters[0]!
-    ;[proxy, clusterProxy] = await Promise.all([startProxy(server), startProxy(node)])
-    await command(node, 'CONFIG', 'SET', 'cluster-announce-ip', clusterProxy.host)
-    await command(node, 'CONFIG', 'SET', 'cluster-announce-port', clusterProxy.port)
-  })
-  afterAll(async () => {
-    await Promise.all([proxy.close(), clusterProxy.close()])
-    await Promise.all([server.stop(), cluster.stop()])
-  })
+  let servers: ProxiedServers
+  beforeAll(async () => void (servers = await startProxiedServers()))
+  afterAll(() => servers.stop())
 
   const once = { executions: 1, replays: false }
   const twice = { executions: 2, replays: true }
@@ -74,6 +60,7 @@ describe('a reply that is lost', () => {
     ['a connection of its own by options', {}, once],
     ['a connection of its own by URL', {}, once],
   ] satisfies Row[])('of %s with %p: %p', async (kind, options, expected) => {
+    const { proxy, server } = servers
     const { connection, end } = await ofOneServer[kind]!(proxy, options)
     const executions = await lose(connection, proxy, server, expected.executions)
     expect({ executions, replays: connection.replays }).toEqual(expected)
@@ -85,6 +72,7 @@ describe('a reply that is lost', () => {
     ['node-redis cluster', {}, once],
     ['a Cluster connection of its own', {}, once],
   ] satisfies Row[])('of %s with %p: %p', async (kind, options, expected) => {
+    const { clusterProxy, cluster } = servers
     const { connection, end } = await ofCluster[kind]!(clusterProxy, options)
     const executions = await lose(connection, clusterProxy, cluster.masters[0]!, expected.executions)
     expect({ executions, replays: connection.replays }).toEqual(expected)

@@ -1,38 +1,19 @@
-import {
-  type Cluster,
-  command,
-  type Proxy,
-  type RedisServer,
-  startCluster,
-  startProxy,
-  startRedis,
-  until,
-} from '@sluice/harness/redis'
+import { command, until } from '@sluice/harness/redis'
 import { ofCluster, ofOneServer } from './client-kinds.js'
+import { type ProxiedServers, startProxiedServers } from './proxied-servers.js'
 
 jest.setTimeout(60_000)
 
-let server: RedisServer
-let cluster: Cluster
-const proxies: Proxy[] = []
-beforeAll(async () => {
-  ;[server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 1 })])
-  const node = cluster.masters[0]!
-  proxies.push(...(await Promise.all([startProxy(server), startProxy(node)])))
-  await command(node, 'CONFIG', 'SET', 'cluster-announce-ip', proxies[1]!.host)
-  await command(node, 'CONFIG', 'SET', 'cluster-announce-port', proxies[1]!.port)
-})
-afterAll(async () => {
-  await Promise.all(proxies.map((proxy) => proxy.close()))
-  await Promise.all([server.stop(), cluster.stop()])
-})
+let servers: ProxiedServers
+beforeAll(async () => void (servers = await startProxiedServers()))
+afterAll(() => servers.stop())
 
 const kinds = Object.entries({ ...ofOneServer, ...ofCluster }).filter(([kind]) => !kind.includes('pool'))
 
 describe.each(kinds)('a subscription of %s', (kind, open) => {
   const isCluster = kind in ofCluster
-  const node = () => (isCluster ? cluster.masters[0]! : server)
-  const proxy = () => proxies[isCluster ? 1 : 0]!
+  const node = () => (isCluster ? servers.cluster.masters[0]! : servers.server)
+  const proxy = () => (isCluster ? servers.clusterProxy : servers.proxy)
 
   it('is asked for again if its connection broke when it was', async () => {
     const { connection, end } = await open(proxy())

@@ -1,3 +1,5 @@
+import { backOff } from '../../../values/back-off.js'
+
 /**
  * Returns a function that makes an attempt now, and after each failure another: first after a second at most, later after up to a
  * minute, as what a server refuses it may refuse for good. The other function ends that. The timer keeps no process alive.
@@ -14,7 +16,7 @@ export function untilDone(attempt: () => Promise<unknown>): Record<'start' | 'en
       () => (failures = 0),
       () => {
         clearTimeout(timer)
-        timer = setTimeout(start, pauseMs(failures++)).unref()
+        timer = setTimeout(start, backOff(FIRST_MS, failures++, LONGEST_MS)).unref()
       },
     )
   }
@@ -25,9 +27,5 @@ export function untilDone(attempt: () => Promise<unknown>): Record<'start' | 'en
   return { start, end }
 }
 
-/** Doubled with each failure, and by chance as little as half of that, so that the processes of a fleet do not ask all at once. */
-function pauseMs(failuresBefore: number): number {
-  return Math.min(1000 * 2 ** failuresBefore, LONGEST_MS) * (0.5 + Math.random() / 2)
-}
-
+const FIRST_MS = 1000
 const LONGEST_MS = 60_000

@@ -1,4 +1,5 @@
 import * as timers from 'node:timers'
+import { backOff } from '../../../values/back-off.js'
 import type { RedisConnection } from '../redis-connection.js'
 
 // Fake timers are put in place of the globals and of the module's functions, and read no byte while they move.
@@ -50,13 +51,12 @@ export function onDuplicate<C extends { duplicate(...options: object[]): C }>(
 }
 
 /**
- * Returns the milliseconds to wait before attempt number `times` (1, 2, ...) to connect: doubled each time, at most 200, and by
- * chance as little as half of that. The first delay is short, so that a connection that was merely closed is back before most
- * deadlines. Later ones stay short too, because Redis decides nothing until one succeeds. Chance keeps the processes of a fleet
- * from reconnecting all at once.
+ * Returns the milliseconds to wait before attempt number `times` (1, 2, ...) to connect. The first delay is short, so that a
+ * connection that was merely closed is back before most deadlines. Later ones stay short too, because Redis decides nothing until
+ * one succeeds.
  */
 export function backOffMs(times: number): number {
-  return Math.min(10 * 2 ** times, LONGEST_MS) * (0.5 + Math.random() / 2)
+  return backOff(10, times, LONGEST_MS)
 }
 
 const LONGEST_MS = 200
