@@ -18,7 +18,7 @@ import { countsOf, noteEntries } from './journey/entries.js'
 
 /** Requests before the one that is looked at: connections, scripts and caches are there by then. */
 const WARM_UP = 20
-/** Calls of each row that are counted. The one with the fewest entries is shown: in another a timer of a store ran as well. */
+/** Calls of each row that are counted. The one with the fewest entries is shown: in another something else ran as well. */
 const CALLS_COUNTED = 100
 const SOURCE = /packages\/((?:core|http|machine|express|outbound)\/src\/.+\.ts)/
 
@@ -143,6 +143,7 @@ async function look({ name, call, status, most = {} }) {
   /** @type {readonly import('./journey/entries.js').Entry[] | undefined} */
   let fewest
   let layers
+  const startTimers = stopTimers()
   for (let i = 0; i < CALLS_COUNTED; i++) {
     // Where nothing is asked of promises they are not watched, as a slower call lives to see timers run.
     const watched = most.layers === undefined ? undefined : watchLayers()
@@ -157,6 +158,7 @@ async function look({ name, call, status, most = {} }) {
     fewest = noted
     layers = watched
   }
+  startTimers()
   const files = filesOf(fewest ?? [])
   const seen = {
     files: files.size,
@@ -185,6 +187,17 @@ async function look({ name, call, status, most = {} }) {
  */
 function generousLimiter(store = memoryStore()) {
   return createLimiter({ name: 'journey', policies: [gcra({ limit: 1000, window: '1h' })], store })
+}
+
+/**
+ * From here on a timer that is set never fires, until the returned function is called: on a slow machine one fires in each call,
+ * and the next call sets it again.
+ */
+function stopTimers() {
+  const { setTimeout } = globalThis
+  const setNothing = () => ({ ref() {}, unref() {} })
+  Object.assign(globalThis, { setTimeout: setNothing })
+  return () => void Object.assign(globalThis, { setTimeout })
 }
 
 /** A call goes on for a moment after its promise has settled. */
