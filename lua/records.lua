@@ -55,17 +55,16 @@ if most > 0 then
   if text ~= '' and not before and size >= most then
     return ''
   end
-  if text ~= '' or before then
-    version, writes = max(version + 1, now), writes + 1
-    size = size + (text ~= '' and 1 or 0) - (before and 1 or 0)
-    ending = ending > 0 and ending or now + life
-    local record = pack('<ddddd', version, ending, 0, #id, #text) .. id .. text
-    call('HSET', key, 'v', whole(version), 'n', whole(writes), group, whole(size), 'l' .. writes % LOG, record, 'r' .. id, record)
-    if text == '' then
-      call('HDEL', key, 'r' .. id)
-    end
-    call('PEXPIRE', key, whole(LIFE_MS))
+  -- A removal also of nothing: a process may still know a record that was dropped at its end, if the clock was set back since.
+  version, writes = max(version + 1, now), writes + 1
+  size = size + (text ~= '' and 1 or 0) - (before and 1 or 0)
+  ending = ending > 0 and ending or now + life
+  local record = pack('<ddddd', version, ending, 0, #id, #text) .. id .. text
+  call('HSET', key, 'v', whole(version), 'n', whole(writes), group, whole(size), 'l' .. writes % LOG, record, 'r' .. id, record)
+  if text == '' then
+    call('HDEL', key, 'r' .. id)
   end
+  call('PEXPIRE', key, whole(LIFE_MS))
 else
   for id in string.gmatch(sub(ARGV[1], rest), '[^%z]+') do
     local record, group, size = look_up(id)

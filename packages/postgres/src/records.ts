@@ -24,8 +24,9 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
     async write(record, since) {
       written()
       const version = await writeRecord(rows, valuesOf(record, clock()))
-      if (version === undefined && record.text !== '') return undefined
-      return { ...(await changesSince(rows, since)), ...(version && { written: version }) }
+      return version === undefined
+        ? undefined
+        : { ...(await changesSince(rows, since)), written: version }
     },
     async read(since, applied) {
       const ids = `{${applied.map(rowIdOf).join()}}`
@@ -111,7 +112,7 @@ function valuesOf({ id, text, until, life, most }: NewRecord, clock: string): re
     `${Math.floor(until)}`,
     `${isRemoval ? A_DAY : Math.floor(life)}`,
     clock,
-    `${isRemoval ? 0 : most}`,
+    `${isRemoval ? Number.MAX_SAFE_INTEGER : most}`,
     beginningOfGroup.padEnd(32, '0'),
     beginningOfGroup.padEnd(32, 'f'),
     // As the JSON of each record of the group begins.
@@ -164,8 +165,8 @@ const APPLIED = (
 where id in (select id from ${table} where id = any ($1::uuid[]) for update skip locked) returning ${fields("''")} as row`
 
 /**
- * Writes nothing where a record that is to be removed is not there, or has ended, or where a new one finds its group full; nor, and then
- * it has room and no version, where a group that is nearly full was counted before another write.
+ * Writes nothing where a new record finds its group full; nor, and then it has room and no version, where a group that is nearly full
+ * was counted before another write.
  */
 const WRITE = (table: string): string => `with at as (select ${clockOf('$5')} as now), held as (
   select id, state from ${table}, at where id between $7::uuid and $8::uuid and expires > now and get_byte(state, 0) = 1

@@ -10,6 +10,8 @@ export const KEPT: Readonly<Record<number, string>> = {
   700432: 'a law compared instants that the server named before and after its clock was moved',
   700201:
     'a law expected no timeout of a call that was written late, to a server that still read its snapshot',
+  67467078:
+    'an override that was removed stayed in a process, as the store had dropped it before its clock was set back',
   198: 'a key of another type was kept where permits should be while memory was full',
   700090: 'a law took a block that another process had just ended for none, where it beats an exemption',
   50020: 'a call on several keys said that Redis did not answer in time, where it was down',

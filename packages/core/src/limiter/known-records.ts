@@ -270,9 +270,7 @@ export class KnownRecords {
     const record = { id: recordId(subject), text, until, life, most: MOST_RECORDS }
     const write = async (): Promise<number | undefined> => {
       const changes = this.#receive(this.store.now(), this.#records.write(record, this.#version))
-      const found = await withTimeout(ANSWER_MS, changes)
-      if (found && !content) this.#forget(record.id, found)
-      return found && (found.written ?? found.version)
+      return (await withTimeout(ANSWER_MS, changes))?.written
     }
     if (!this.#isTicking) this.#schedule()
     this.untilFirstRead()?.catch(() => {})
@@ -285,16 +283,6 @@ export class KnownRecords {
       await this.update()
     }
     return write()
-  }
-
-  /**
-   * Forgets a record that this process has removed if the store's answer does not list the removal. The store then had no such record
-   * any more, as it drops records at their end. Here the record may still be known, if the clock was set back since.
-   */
-  #forget(id: string, { version, records }: RecordChanges): void {
-    const known = this.#byId.get(id)
-    if (known && known.version <= version && !records.some((each) => each.id === id))
-      this.#remove(id, 'removed')
   }
 
   /**

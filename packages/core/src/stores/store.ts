@@ -437,8 +437,9 @@ export interface Board {
  */
 export interface Records {
   /**
-   * Writes a record in place of the one of its id, or removes that if the text is empty, in one step. Returns the changes since
-   * the version `since`; undefined, with nothing written, if the group has its `most` records already.
+   * Writes a record in place of the one of its id, or removes that if the text is empty, in one step. A removal is a change also
+   * where there is no such record: a process may still know one that was dropped at its end, if the clock was set back since. Returns
+   * the changes since the version `since`; undefined, with nothing written, if the group has its `most` records already.
    */
   write(record: NewRecord, since: number): MaybePromise<RecordChanges | undefined>
   /**
@@ -467,7 +468,7 @@ export interface RecordChanges {
   readonly areAll: boolean
   /** Changes in their order: the last of an id counts. */
   readonly records: readonly StoredRecord[]
-  /** Of a write that was not a removal: its own version, after which others may have been written. */
+  /** Of a write: its own version, after which others may have been written. */
   readonly written?: number
 }
 

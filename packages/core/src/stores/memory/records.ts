@@ -33,7 +33,6 @@ export function memoryRecords(now: Clock): Records {
     write({ id, text, until, life, most }, since) {
       const [at, group] = [now(), groupOf(id)]
       if (text !== '' && !group.has(id) && group.size >= most) return undefined
-      if (text === '' && !group.has(id)) return changes(since)
       version = Math.max(version + 1, at)
       const record = { id, text, version, until: until || at + life, appliedAt: 0 }
       if (text === '') group.delete(id)
