@@ -39,8 +39,10 @@ describeWithLua(missing ?? 'the server of simulations', () => {
   let stand: Server
   let now: number
   const stores: RedisStore[] = []
-  /** The reads of records once a second, for which the clock stands still, as a process takes the store's time from them. */
+  /** The reads of records, for which the clock stands still, as a process takes the store's time from them. */
   let reading: Promise<unknown> = Promise.resolve()
+  /** What a process does once a second, in which it forgets and reads records: done at one instant for both stores. */
+  const everySecond: (() => void)[] = []
   beforeAll(async () => {
     real = await startRedis()
     client = new Redis(real.port, { maxRetriesPerRequest: 0 })
@@ -72,6 +74,10 @@ describeWithLua(missing ?? 'the server of simulations', () => {
     }
   })
   beforeEach(() => {
+    const { setTimeout } = globalThis
+    const setAll = (task: () => void, ms?: number): unknown =>
+      ms === 1000 ? { unref: () => everySecond.push(task) } : setTimeout(task, ms)
+    jest.spyOn(globalThis, 'setTimeout').mockImplementation(setAll as typeof setTimeout)
     now = 1_800_000_000_000_000
     expectWarnings([], { perhaps: WARNINGS })
   })
@@ -148,10 +154,10 @@ describeWithLua(missing ?? 'the server of simulations', () => {
     const whole = (to: number): number => Math.floor(random() * to)
     const limiters = open()
     for (let call = 0; call < CALLS; call++) {
-      // Another one may begin meanwhile.
-      for (let last; last !== reading; await last) last = reading
       now += whole(4) === 0 ? whole(1_500_000) : whole(20_000)
       if (whole(400) === 0) now -= whole(5_000_000)
+      if (whole(20) === 0) for (const run of everySecond.splice(0)) run()
+      await reading
       const [which, key, cost, kind, ticket] = [
         whole(limiters[0]!.length),
         `k${whole(3)}`,
