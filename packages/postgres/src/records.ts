@@ -24,9 +24,7 @@ export function postgresRecords(rows: StateRows, written: () => void): Records {
     async write(record, since) {
       written()
       const version = await writeRecord(rows, valuesOf(record, clock()))
-      return version === undefined
-        ? undefined
-        : { ...(await changesSince(rows, since)), written: version }
+      return version === undefined ? undefined : { ...(await changesSince(rows, since)), written: version }
     },
     async read(since, applied) {
       const ids = `{${applied.map(rowIdOf).join()}}`
