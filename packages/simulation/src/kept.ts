@@ -12,6 +12,11 @@ export const KEPT: Readonly<Record<number, string>> = {
     'a law expected no timeout of a call that was written late, to a server that still read its snapshot',
   67467078:
     'an override that was removed stayed in a process, as the store had dropped it before its clock was set back',
+  67467072:
+    'a law expected no more than twice the permits after two losses, by which the server had granted three times',
+  233943847:
+    'a twin did not know that a part that was tried and refused counts for the penalty, and so writes',
+  233943897: 'a law expected a process not to pause where the server was too busy to take its hold',
   198: 'a key of another type was kept where permits should be while memory was full',
   700090: 'a law took a block that another process had just ended for none, where it beats an exemption',
   50020: 'a call on several keys said that Redis did not answer in time, where it was down',

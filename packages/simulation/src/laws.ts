@@ -12,7 +12,15 @@ import { PAUSING } from './pausing.js'
 import { type Execution, partsOfKey } from './server.js'
 import { hasPermit, type History, HOUR_LATE_HOLD, ledgerOf, type Record } from './simulation.js'
 import { callOf, type KeyCall } from './twin.js'
-import { disturbs, isClockMoved, isClockSetBack, isDisturbed, isUnder, losesData } from './under-faults.js'
+import {
+  disturbs,
+  isClockMoved,
+  isClockSetBack,
+  isDisturbed,
+  isUnder,
+  losesData,
+  under,
+} from './under-faults.js'
 
 export const LAWS: readonly Law[] = [
   ...CONDUCT,
@@ -140,7 +148,7 @@ export const LAWS: readonly Law[] = [
     },
   },
   {
-    name: 'no more permits are held than there are, or twice as many after a loss of state or an outage as long as the lease',
+    name: 'no more permits are held than there are, and as many more for each loss of state, or for an outage as long as the lease',
     source: 'at most `limit` permits are held at once',
     *breaches({ members, faults }, count) {
       const holds = members
@@ -156,16 +164,12 @@ export const LAWS: readonly Law[] = [
         const limit = Math.max(...heard.map((each) => each.limit))
         // Who has held one since before a loss goes on, also when told of it.
         const since = Math.min(hold.from - LEASE_MS * 1000, ...held.map(({ from }) => from))
-        const isLost = isUnder(
-          { faults },
-          since,
-          hold.from,
-          (fault) =>
-            losesData(fault) ||
-            movedBy(fault) !== 0 ||
-            (fault.lasts > RENEWED_US && held.some(({ member }) => disturbs(fault, member))),
+        const during = under({ faults }, since, hold.from)
+        const losses = during.filter((fault) => losesData(fault) || movedBy(fault) !== 0).length
+        const isOutage = during.some(
+          (fault) => fault.lasts > RENEWED_US && held.some(({ member }) => disturbs(fault, member)),
         )
-        const most = isLost ? 2 * limit : limit
+        const most = limit * (1 + Math.max(losses, isOutage ? 1 : 0))
         if (held.length > most)
           yield `${held.length} calls hold one of ${most} permits of ${hold.key}: ${held.map(({ id }) => id).join()}`
       }

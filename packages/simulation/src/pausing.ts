@@ -53,9 +53,19 @@ export const PAUSING: readonly Law[] = [
           if (held(refused.process, refused.heardAt!, refused.heardAt!))
             yield `${refused.process} holds the key for the refusal of ${refused.call} alone`
         }
-        /** Whether no pause began between an answer's call and a refusal, so that the answer has ended the row. */
+        /**
+         * Whether no pause began between an answer's call and a refusal, so that the answer has ended the row. A process pauses also
+         * where the server does not take its hold.
+         */
         function isFresh(served: Arrival | undefined, refused: Arrival): boolean {
-          return !held(refused.process, served?.at ?? 0, refused.heardAt! - 1)
+          const from = served?.at ?? 0
+          const hasPaused = own.heard.some(
+            (each) =>
+              each.heardAt! >= from &&
+              each.heardAt! < refused.heardAt! &&
+              ((each.waitMs ?? 0) > 0 || pauses(each, own)),
+          )
+          return !hasPaused && !held(refused.process, from, refused.heardAt! - 1)
         }
       }
     },

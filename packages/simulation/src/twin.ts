@@ -300,8 +300,9 @@ class TwinKey {
         else if (isCharging)
           this.chargedLast = cost * answers.filter((each) => each.reason === undefined).length
         if (booking) this.#bookings.set(nonce, booking)
-        const writes = operation !== 'peek' && operation !== 'try' && cost > 0
-        if (writes && (reason === undefined || (this.penalty && reason === 'limit'))) this.wrote(call)
+        const isCharged = operation !== 'peek' && operation !== 'try' && reason === undefined
+        const isCounted = operation !== 'peek' && operation !== 'commit' && this.penalty && reason === 'limit'
+        if (cost > 0 && (isCharged || isCounted)) this.wrote(call)
         return answers
       }
       case 'confirm': {

@@ -94,13 +94,13 @@ export function isClockSetBack({ faults }: Faulty): boolean {
 }
 
 /** Whether a fault of a kind was at work between two instants. */
-export function isUnder(
-  { faults }: Faulty,
-  from: number,
-  to: number,
-  is: (fault: Fault) => boolean,
-): boolean {
-  return faults.some((fault) => fault.at <= to && fault.at + lasting(fault) >= from && is(fault))
+export function isUnder(history: Faulty, from: number, to: number, is: (fault: Fault) => boolean): boolean {
+  return under(history, from, to).some(is)
+}
+
+/** The faults that acted between two instants. */
+export function under({ faults }: Faulty, from: number, to: number): readonly Fault[] {
+  return faults.filter((fault) => fault.at <= to && fault.at + lasting(fault) >= from)
 }
 
 /** Whether calls of a process may have been degraded between two instants. */

@@ -251,14 +251,18 @@ describe('a turn', () => {
 })
 
 describe('permits', () => {
-  /** Three holders of two permits, under a fault. */
-  const held = (fault: Fault) => {
-    const holds = [0, 1, 2].map((id) => ({ key: 'permits0', id, limit: 2, from: 9 * S + id, until: 10 * S }))
-    return breaches([], {
-      members: [Object.assign(Object.create(member) as Member, { holds })],
-      faults: [fault],
-    })
+  /** So many holders of two permits, under faults. */
+  const heldBy = (count: number, faults: readonly Fault[]) => {
+    const holds = Array.from({ length: count }, (_, id) => ({
+      key: 'permits0',
+      id,
+      limit: 2,
+      from: 9 * S + id,
+      until: 10 * S,
+    }))
+    return breaches([], { members: [Object.assign(Object.create(member) as Member, { holds })], faults })
   }
+  const held = (fault: Fault) => heldBy(3, [fault])
 
   it.each([
     ['provider overloaded', 8 * S, 1.5 * S],
@@ -290,5 +294,12 @@ describe('permits', () => {
     ['process stopped', 7 * S, 2 * S],
   ] as const)('may be held twice after %s', (fault, at, lasts) => {
     expect(broken(PERMITS, held(faultOf(fault, at, lasts)))).toBeUndefined()
+  })
+
+  it('may be held three times after two losses', () => {
+    const losses = [faultOf('server restarted', 7 * S, S), faultOf("server's clock forward", 8 * S, 60 * S)]
+    expect(broken(PERMITS, heldBy(6, losses))).toBeUndefined()
+    expect(broken(PERMITS, heldBy(7, losses))).toMatch('7 calls hold one of 6 permits')
+    expect(broken(PERMITS, heldBy(5, losses.slice(1)))).toMatch('5 calls hold one of 4 permits')
   })
 })
