@@ -57,10 +57,10 @@ export class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
 
   /**
    * Reads the options once, and makes from them the functions that each request passes through: how its key is found, how
-   * headers are written, how it is answered. `around` returns the steps (`count`, `ask`, `deny`) that are taken in place
-   * of the guard's own: by it `oneLimit` has several limits decided in one call, and Nest has an earlier denial answer the
-   * later operations of a GraphQL request. Checks start with the options `deny`, `allow` and `skip` only if one of these
-   * is given. A limiter that was made from the options inside a request handler causes a warning, as it would count from 0.
+   * headers are written, how it is answered. A request begins with `#enter` if the options `deny`, `allow` or `skip` may let
+   * it pass or refuse it without a decision, else with `#identify`. Its further steps (`count`, `ask`, `deny`) are those that
+   * `around` returns in place of the guard's own, such as one that asks several limits in one call. A limiter that was made
+   * from the options inside a request handler causes a warning, as it would begin to count with each request.
    */
   constructor(
     readonly options: RequestLimitOptions<Req, Res>,

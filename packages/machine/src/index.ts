@@ -88,8 +88,9 @@ class StoreOfMachine implements MachineStore {
   }
 
   /**
-   * The state of one limiter under one list of policies. `report` gets the notices about limiters of this name that the server
-   * sends to this process, as long as the limiter lives. The penalty blocks keys with many refusals; the server enforces it.
+   * Returns the way to the state of one limiter under one list of policies, which one process of this machine keeps for all, the
+   * server. The server also enforces the penalty and the most reservations of a key. `report` gets the notices that it sends about
+   * limiters of this name; it is held weakly, and so goes with its limiter.
    */
   keyspace(
     name: string,

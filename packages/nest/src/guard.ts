@@ -145,9 +145,9 @@ let websockets: Promise<typeof import('@nestjs/websockets')> | undefined
 
 /**
  * Makes sure that `error`, a denial, reaches a client of the package `ws` on Nest 11. Nest's filters emit the event
- * 'exception' on the client: with socket.io that sends it, with `ws` it does nothing. So a listener for that event sends
- * the error. Each client gets one listener, which stays, as an application's own filters may emit nothing; it sends only
- * errors that were denials.
+ * 'exception' with it on the client: with socket.io that sends it, with `ws` it does nothing. So a listener for that event
+ * sends the error, if it is one of the denials (ERRORS). Each client gets one listener for good: where a filter of the
+ * application emits no event, one for each denial would pile up.
  */
 function answerOnNest11(client: Call['req'], error: object): void {
   ERRORS.add(error)

@@ -85,14 +85,14 @@ export function settleHeld(
   for (const decision of decisions) ends.get(decision)?.(units)
 }
 
-/** Gives back the units of a turn that no call uses. If the store fails, they stay charged. */
+/** Gives back what was charged for a call that is not made after all. If the store fails, it stays charged. */
 export function giveBack(decision: Decision): void {
-  const end = ends.get(decision)
-  if (end) end(0)
+  const endReservation = ends.get(decision)
+  if (endReservation) endReservation(0)
   else decision.settle(0).catch(() => {})
 }
 
-/** Of each decision whose reservation is extended, the function that ends that and settles it. */
+/** Of each decision whose reservation is extended (`holdUntilEnd`), the function that ends that and settles it at so many units. */
 const ends = new WeakMap<Decision, (units: number) => void>()
 
 function failed(error: unknown): void {

@@ -42,15 +42,21 @@ export function jsonOf(line: string): Readonly<Record<string, unknown>> | undefi
 export const given = (text: string | undefined): string | undefined =>
   text === '-' || text === '' ? undefined : text
 
-/**
- * The method or the path, without its query, in a request line such as `GET /path?query HTTP/1.1`; or the path in a URL alone,
- * which may be decoded and have spaces. Undefined if there is none.
- */
-export function requestPart(request: string | undefined, name: 'method' | 'path'): string | undefined {
-  const isUrl = name === 'path' && !/^[A-Za-z][\w-]* /.test(request ?? '')
-  const [method, url = method] = isUrl ? [request] : (request?.split(' ', 2) ?? [])
-  return given(name === 'method' ? method : url && pathOf(url))
+/** The method in a request line such as `GET /path?query HTTP/1.1`; undefined for a text that does not begin with one. */
+export function methodIn(request: string | undefined): string | undefined {
+  return METHOD.exec(request ?? '')?.[0]
 }
+
+/**
+ * The path, without its query, in a request line such as `GET /path?query HTTP/1.1`, or in a URL alone, which may be decoded and
+ * have spaces. Undefined if there is none.
+ */
+export function pathIn(request: string | undefined): string | undefined {
+  const url = methodIn(request) === undefined ? request : request!.split(' ', 2)[1]
+  return given(url && pathOf(url))
+}
+
+const METHOD = /^[A-Za-z][\w-]*(?= )/
 
 /**
  * A length of time as whole microseconds: the number in `text` by its `unit`, which is seconds unless it is 'ms', 'us' or

@@ -1,5 +1,5 @@
 import type { Format, FormatOpener } from './format.js'
-import { given, jsonOf, microseconds, requestPart } from './format.js'
+import { given, jsonOf, methodIn, microseconds, pathIn } from './format.js'
 import type { FieldNames, ReadOptions } from './read-options.js'
 import type { TimeReader } from './times.js'
 
@@ -188,7 +188,8 @@ class JsonFormat implements Format {
     const isHeader = name === 'forwarded' || name.startsWith('header:')
     const textIn = isHeader ? headerAt : textAt
     const text = path === undefined ? undefined : (textIn(this.#line, path) ?? textIn(this.#request, path))
-    return name === 'path' || (name === 'method' && path === 'request') ? requestPart(text, name) : text
+    if (name === 'path') return pathIn(text)
+    return name === 'method' && path === 'request' ? methodIn(text) : text
   }
 
   /** The path of a part of the call, as the user named it or the sample has it; undefined if no line of the sample has one. */

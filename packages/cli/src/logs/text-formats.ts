@@ -1,4 +1,4 @@
-import { type Format, type FormatOpener, given, microseconds, requestPart } from './format.js'
+import { type Format, type FormatOpener, given, methodIn, microseconds, pathIn } from './format.js'
 import type { TimeReader } from './times.js'
 
 /*
@@ -133,8 +133,8 @@ class TextFormat implements Format {
    * (`peer`).
    */
   part(name: string): string | undefined {
-    if (name === 'path') return requestPart(this.#textOf(this.#groups.has(name) ? name : 'request'), name)
-    if (name === 'method' && !this.#groups.has(name)) return requestPart(this.#textOf('request'), name)
+    if (name === 'path') return pathIn(this.#textOf(this.#groups.has(name) ? name : 'request'))
+    if (name === 'method' && !this.#groups.has(name)) return methodIn(this.#textOf('request'))
     const text = this.#textOf(name === 'header:x-forwarded-for' ? 'forwarded' : name)
     return name === 'ip' ? (text ?? this.#textOf('peer')) : text
   }

@@ -1,4 +1,4 @@
-import { type Format, type FormatOpener, given, microseconds, requestPart } from './format.js'
+import { type Format, type FormatOpener, given, microseconds, pathIn } from './format.js'
 import type { TimeReader } from './times.js'
 
 /*
@@ -53,7 +53,7 @@ class W3cFormat implements Format {
     const columns = kind ? [kind === 'field' ? fieldName : `cs(${fieldName})`] : (COLUMNS[name] ?? [])
     const text = columns.map((column) => this.#at(column)).find((value) => value !== undefined)
     if (name === 'forwarded') return text?.replace(/\+|%20/g, ' ') // as IIS and CloudFront write a space
-    return name === 'path' ? requestPart(text, name) : text
+    return name === 'path' ? pathIn(text) : text
   }
 
   /** The value in a column; undefined where there is none. */

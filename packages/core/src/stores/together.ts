@@ -63,13 +63,17 @@ function decideByFirst(parts: readonly Part<AtOnce>[]): readonly Answer[] {
   return answers
 }
 
-/** Decides a call of which every part is first tried, which charges nothing. */
+/**
+ * Decides a call whose parts may not all fit: tries every part, which charges nothing, and if none of them denies the whole, charges
+ * those that fit. A part in shadow mode that does not fit denies only itself.
+ */
 function decideAfterTries(parts: readonly Part<AtOnce>[]): readonly Answer[] {
   const tried = parts.map((part) => askAtOnce('try', part))
   if (isWholeDenied(parts, tried)) return tried
   return parts.map((part, i) => (isDenied(tried[i]!) ? tried[i]! : askAtOnce('consume', part)))
 }
 
+/** A keyspace that answers at once, without a promise. */
 type AtOnce = Pick<Keyspace, 'decide' | 'fits'>
 
 /**

@@ -130,10 +130,10 @@ export class KeyModel {
   }
 
   /**
-   * Adds an entry to the writes of the key; an admission or a charge of a key that is full again first drops the earlier ones.
-   * Returns the units that take effect, which are the fewest over the policies. Under each they are what its model keeps of charges
-   * after the write, less what it kept before: a number that is counted in parts of a unit, at the latest instant that the key knows.
-   * A release can also free units that an earlier one could not, so the result is at most its own cost.
+   * Adds an entry, such as a charge or a release, to the writes of the key, and returns how many units take effect: the fewest over
+   * the policies, and at most the cost of the entry. Under one policy that is by how much the entry changes the charges that still
+   * count, which its model computes anew from all writes, in parts of a unit. An admission or a charge of a key on which nothing
+   * counts any more first drops the earlier writes.
    */
   #write(entry: Entry): number {
     const { rules } = entry

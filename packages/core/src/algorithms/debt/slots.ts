@@ -96,9 +96,9 @@ function forgetOtherLimits(state: State, policy: Policy): void {
 }
 
 /**
- * Begins to count charges in slots, which are equal parts of the last two windows, from the instant `at` on: the debt BEFORE the
- * oldest slot is 0, the slot of `at` is the newest, and all slots are empty. Nothing may be owed at that instant: only then do the
- * slots hold all charges of the debt, which is later computed from them.
+ * Begins to count charges in slots (`buckets` of them, equal parts of the last two windows) from the instant `at` on: all slots are
+ * empty, that of `at` is the newest, and the debt BEFORE the oldest one is 0. It must be 0 at that instant: when units are given back,
+ * the debt is computed from the slots, so they have to hold all of its charges.
  */
 function begin(state: State, policy: Policy, at: number): void {
   state.set(BEGUN, at)

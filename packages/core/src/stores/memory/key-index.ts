@@ -92,10 +92,10 @@ export class KeyIndex {
   }
 
   /**
-   * Replaces a segment by two, each of which takes the keys with one value of the next bit of their hashes. `depth` is how many of
-   * the lowest bits all keys of the segment have in common, also the key to be added, whose hash is `hash`. `#segments` has a place
-   * for each value of the bits in `#mask`. A segment with a smaller `depth` stands in several places; when there is only one place
-   * left, the list is doubled.
+   * Replaces a full segment by two halves. The hashes of its keys, such as `hash`, have their `depth` lowest bits in common; the
+   * next bit says to which half a key goes. `#segments` has a place for each value of the lowest bits in `#mask`: a segment of which
+   * fewer bits are fixed stands in several of them, which the halves share. If it stands in one alone, the list is doubled first. In
+   * `slots` each row (0: none) is followed by the hash of its key; the keys in `misplaced` had found no slot, and are tried again.
    */
   #split({ slots, depth, misplaced }: Segment, hash: number): void {
     if (1 << depth > this.#mask) {

@@ -297,10 +297,9 @@ function lawOfPermits<T extends object>(
 }
 
 /**
- * Declares a law of permits, with the parameters of `lawOfPermits`, that only stores outside this process have to obey. There a
- * process may die that holds a permit or waits for one. So a permit ends when its lease is over, and a waiting ticket loses its
- * place when its semaphore has been silent for a second. In a store of this process nothing outlives the process, and the law
- * is not checked.
+ * Declares a law of permits, as `lawOfPermits` does, that is checked only on stores outside this process. Such laws say what becomes
+ * of the permits of a process that has died, which such a store notices by its silence alone. In a store of this process nothing
+ * outlives the process.
  */
 function lawOfRemotePermits<T extends object>(
   ...[trial, name, drawing, check]: Parameters<typeof lawOfPermits<T>>

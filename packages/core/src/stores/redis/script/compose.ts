@@ -127,7 +127,9 @@ function compose(text: Text, { policies, penalty, reserves = false }: ScriptList
 /**
  * Returns a text of lua/ with the other texts in their places, before any word is filled in. lua/hot.lua decides plain calls,
  * which fit now and need nothing special, faster than the engine. It is left out if an algorithm has no `take`, its function for
- * such calls. With more than a few policies the engine goes into a function, because Lua allows 200 variables in one place.
+ * such calls, and in calls on several keys also if two policies are logs, as it writes into the ring of one alone. With more than
+ * a few policies the engine goes into a function, because Lua allows 200 variables in one place; a limiter that reserves has more
+ * of them.
  */
 function outline(
   text: Text,
@@ -136,10 +138,8 @@ function outline(
   reserves: boolean,
 ): string {
   const isFew = all.length <= (reserves ? FEW_POLICIES - 2 : FEW_POLICIES)
-  // A part of a call on several keys writes a slot of one ring at most.
-  const isPlain =
-    all.every(({ take }) => take) &&
-    (text === 'script' || all.filter(({ slots }) => slots === 'ring').length < 2)
+  const logs = all.filter(({ slots }) => slots === 'ring')
+  const isPlain = all.every(({ take }) => take) && (text === 'script' || logs.length < 2)
   const hot = withReservingLines(textOf('hot'), reserves)
   const texts: Words = {
     engine: withReservingLines(textOf('engine'), reserves),
@@ -149,7 +149,7 @@ function outline(
     put_back: textOf('put-back'),
     argument: textOf('argument'),
     failure: textOf('failure'),
-    discard: reserves ? DISCARD.replace('then', 'then call, copy = redis.call, nil') : DISCARD,
+    discard: reserves ? DISCARD_IN_PLACE_OF_COPY : DISCARD,
     hot_alone: isPlain ? linesFor('alone', hot) : '',
     hot_together: isPlain ? linesFor('together', hot) : '',
     hot_several: isPlain ? linesFor('several', hot) : '',
@@ -193,6 +193,8 @@ function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
  * refuses a script at its first write, and would not refuse `DEL`.
  */
 const DISCARD = "if op ~= PEEK then call('SET', key, '') call('DEL', key) end"
+/** The same in a limiter that reserves, whose `call` may have changed a copy of the state so far: from here on it is Redis's own. */
+const DISCARD_IN_PLACE_OF_COPY = DISCARD.replace('then', 'then call, copy = redis.call, nil')
 
 /** The states of all keys that hold a string. */
 const ALL_STATES = "call('MGET', spread(KEYS))"
