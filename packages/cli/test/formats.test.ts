@@ -107,7 +107,9 @@ describe('a log', () => {
 
 describe('the method', () => {
   it('is none where a log has a URL alone in place of a request line', async () => {
-    const log = fixture('common').toString().replace(/"[A-Z]+ \S+ HTTP[^"]*"/, '"/alone"')
+    const log = fixture('common')
+      .toString()
+      .replace(/"[A-Z]+ \S+ HTTP[^"]*"/, '"/alone"')
     const callsOf = async (where: string) =>
       (await readAll([sourceOf('a', log)], { selectors: [{ where: parseWhere(where) }] })).calls.length
     expect([await callsOf('path=/alone'), await callsOf('method=/alone')]).toEqual([1, 0])
