@@ -166,7 +166,10 @@ export class LimitMaker implements OnApplicationShutdown {
     return { ...limit, given: { ...outer.given, ...changes } }
   }
 
-  /** The limit `outer` with changes, in a limiter of its own that is called `name` and has the other settings of the outer one. */
+  /**
+   * The limit `outer` with changes, in a limiter of its own that is called `name`, on the store of the outer one and with its other
+   * settings. A limiter that the application has made itself (`shared`) also lends its policies.
+   */
   #ofOwnLimiter(outer: Limit, changes: OverriddenOptions, name: string): Limit {
     const { limiter: shared, name: _n, store: _s, ...given } = outer.given
     const policies = shared !== undefined && policiesKept(outer, changes)

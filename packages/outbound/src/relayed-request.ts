@@ -182,8 +182,9 @@ export class RelayedRequest implements Handler {
   }
 
   /**
-   * Takes the end of the response: keeps it while the verdict is unknown (`#held`), and then passes it on to the handler, or sends
-   * the request again if the response was skipped.
+   * Takes the end of the response: keeps it (`#held`) until the queue has judged the response, and then passes it on to the handler, or
+   * sends the request again if the response was skipped as a refusal. The turn ends with what the body, now whole, says was used. The
+   * handler knows one controller, which stands for those of all attempts.
    */
   onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
     if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))

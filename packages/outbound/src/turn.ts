@@ -180,8 +180,9 @@ export class Turn {
   }
 
   /**
-   * Refuses the call, which gives back its turns and permits and does not go out. Ends the wait, which rejects with `error`; or the
-   * attempt, if the turn was granted already.
+   * Refuses the call, which does not go out: gives back its turns and permits, and ends its wait, which rejects with `error`. If the
+   * turn was granted already, but its caller has not gone on yet, there is no wait left to reject: the attempt ends as returned, and
+   * the caller sees the abort itself.
    */
   refused(error: unknown): void {
     this.#giveBack()

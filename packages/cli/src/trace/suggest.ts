@@ -119,8 +119,9 @@ class Column {
   #recommended: number | undefined
 
   /**
-   * Begins with a window of `windowMs`, which gets no figures if the log cannot judge it: if the window is shorter than `leastScale`
-   * microseconds, so that the log's times are too coarse, or if the log, which spans `spanMs`, is shorter than 0.9 of it.
+   * Begins a column of the table, for limits with a window of `windowMs`. It gets no figures if the log cannot judge them: if its times
+   * are too coarse, as the window is shorter than `leastScale` microseconds, or if it spans `spanMs`, less than 0.9 of the window. The
+   * policies of other limits are made from that of limit 1.
    */
   constructor(
     readonly windowMs: number,
@@ -232,8 +233,9 @@ class Column {
   }
 
   /**
-   * The figures of this window; `keys` has the callers' keys by their numbers. `isWhole` is false after an interruption: the figures
-   * of limits, which are of only some callers then, are left out.
+   * The figures of this window: the callers' peaks, the limits of the table (`cells`), and the recommended one with the next higher
+   * peak, or the reason why there are none (`without`). `keys` has the callers' keys by their numbers. If the user has interrupted the
+   * program (`isWhole` is false), limits have no figures, as these would be of some callers only. A peak that no limit admits is null.
    */
   report(isWhole: boolean, habits: HabitsByCaller, keys: readonly string[]): WindowReport {
     const limit = this.#recommended

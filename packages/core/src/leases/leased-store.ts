@@ -142,7 +142,8 @@ class LeasedKeyspace implements Keyspace {
 
   /**
    * Begins a booking, one charge in the store for all calls of the key that wait and for units in advance. Returns the promise of
-   * the answer to the first of these calls, of `cost` units: `#book` hands each call its answer or its error, and never rejects.
+   * the answer to the first of these calls, of `cost` units. If the booking fails, each call that waits gets the error, so it needs no
+   * further handling here.
    */
   #bookFor(cost: number, lease: Lease, key: string): Promise<Answer> {
     const first = lease.wait(cost)

@@ -204,7 +204,10 @@ export class KnownRecords {
     return this.#recordsOf(limiter)
   }
 
-  /** Notes that a limiter has closed. After the last one nothing is read, and a further one begins with a read. */
+  /**
+   * Notes that a limiter has closed. After the last one the store is read no more, so what is known grows old: calls of a limiter that
+   * is opened later wait for a first read again. A store in this process has no other writers, so there all stays known.
+   */
   leave(): void {
     if (--this.#limiters > 0 || this.store.local) return
     ;[this.isRead, this.#unread] = [false, undefined]

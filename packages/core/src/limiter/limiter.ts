@@ -197,8 +197,8 @@ export class Limiter {
   /**
    * @internal Reserves the units of a `part` (one key and its cost) for `ttl` milliseconds; `atEnd` of them stay charged if nothing
    * settles the reservation before. Waits for units for at most `maxWait` milliseconds, and asks each time under the override of the
-   * key that is in force then. Returns the decision, which listeners have not heard of yet, and the milliseconds that the store
-   * took. `signal` gives up the wait.
+   * key that is in force then; a key that an override exempts has no reservations, and its decision charges nothing. Returns the
+   * decision, which the caller reports to listeners, and the milliseconds that the store took. `signal` gives up the wait.
    */
   async [RESERVE_PART](
     part: LimiterPart,

@@ -96,11 +96,11 @@ function numbers(shape: Shape, fixed: Fixed): fc.Arbitrary<Tier> {
 }
 
 /**
- * The largest limit that is drawn for a shape with this window; the contract allows it. Some algorithms multiply units by the
- * ticks of the window (`multiplied`), and sums of such products must stay exact, that is below 2^53. So the product of limit and
- * ticks is at most 2^52. It is at most 2^51 for weighted buckets, the only such algorithm without a capacity, which may hold
- * several times the limit; and 2^50 with `slots`, in which charges add up. No limit is above 2^31, the largest cost of a call,
- * nor above the bound that an algorithm may have of its own, as the log does.
+ * The largest limit that is drawn for a shape with this window. Some algorithms multiply units by the ticks of the window
+ * (`multiplied`), and sums of such products must stay exact, that is below 2^53. So the product of limit and ticks is at most
+ * 2^52. Where a state may hold several times the limit it is less: 2^51 for weighted buckets, which are those without a
+ * capacity, and 2^50 with `slots`. No limit is above 2^31, the largest cost of a call, nor above the bound that an algorithm may
+ * have of its own, as the log does.
  */
 function largestLimit({ model }: Shape, fixed: Fixed): number {
   const bits = fixed.slots ? 50 : model.capacity ? 52 : 51

@@ -167,8 +167,9 @@ export class Cursor {
   }
 
   /**
-   * Calls `look` with the key in `row` as the current one, and returns its result; what it changes of the state is put back. It works
-   * on copies of the rings, as bookings hold what was overwritten in the rings themselves.
+   * Calls `look` with the key in `row` as the current one, and returns its result; what it changes of the state is put back. Numbers
+   * in cells are written back. Rings are copied for `look`, and selecting the row once more brings the real ones back: bookings refer to
+   * these, and would not notice that something was written and put back.
    */
   tentatively<T>(row: number, look: (cursor: this) => T): T {
     this.select(row)

@@ -192,8 +192,9 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * Returns the request of a plain `consume`. If smaller limits than its own were used on this state, it carries them (`slowest`),
-   * as any other request does. Most calls have the cost of the last one and get the same object, which is quick to compare.
+   * Returns the request of a plain `consume`. Like any request it carries the smallest limits that limiters of this process have
+   * for the state (`slowest`), if its own are larger: under them the state takes longest until it is full again, and is kept for that
+   * long. Most calls have the cost of the last one and get the same object, by which a batch sees at once that they are equal.
    */
   #consumeRequest(cost: number): KeyspaceRequest<Answer> {
     const { policies } = this

@@ -52,8 +52,9 @@ export class RedisTogether implements Together {
   }
 
   /**
-   * Returns the first program that knows the lists of these keyspaces, or else a new one; undefined if there are MOST_PROGRAMS. Keeps
-   * it, and the numbers of these lists in it (`#numbers`), for the next call, as most calls have the same lists.
+   * Returns the first program (a script for calls on several keys) that knows the lists of policies of these keyspaces, or else a new
+   * one; undefined if there are MOST_PROGRAMS. Keeps it for the next call, as most calls have the same lists, with the number that each
+   * list has in it (`#numbers`).
    */
   #findOrMake(keyspaces: readonly RedisKeyspace[]): Program | undefined {
     let isSame = this.#ids.length === keyspaces.length

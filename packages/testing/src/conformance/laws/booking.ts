@@ -4,11 +4,10 @@ import { ANY_WAIT, law, lawsAfter, afterCalls, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /**
- * Declares the laws of bookings: a call that waits is charged at the instant that it was given. `book` takes a cost and the
- * longest wait in microseconds. Of an answer, `reason` says why a call was denied (undefined if it was allowed) and `at` is the
- * earliest instant, in microseconds, at which its cost passes; its `booking` is set only where that instant lies ahead of now.
- * `lawOfKey` declares a test on a new key with a random past of calls behind it; `lawOfTwins` declares one on two keys with the same
- * past, which must also give the same answers in the end.
+ * Declares the laws of bookings: a call that waits is charged at the instant that the store has promised to it. `book` takes a cost
+ * and the longest wait in microseconds; of an answer, `at` is the earliest instant, in microseconds, at which its cost passes, and
+ * `booking` is set only if that lies ahead of now. `lawOfTwins` declares a test on two keys with the same random past of calls, which
+ * must also give the same answers in the end. `useUp` charges a key until a cost passes no more.
  */
 export function booking(subject: Subject): void {
   const { lawOfTwins } = lawsAfter(subject, afterCalls(subject))

@@ -33,7 +33,8 @@ const [WITHOUT_PENALTY, WITH_PENALTY] = [0, 1]
 
 /**
  * A law: from refusal number `after` on each refusal blocks the key, `factor` times as long as the one before and at most
- * `maxBlock`.
+ * `maxBlock`. A call that is denied while the key is blocked counts as none. The instant of the next unit is needed only of
+ * stores whose denials are remembered.
  */
 function eachRefusalBlocksForLonger(subject: Subject): void {
   const drawn = callsAndPenalty(subject)

@@ -84,9 +84,9 @@ interface UnitsBySlot {
  * down to 0.
  *
  * With the option `slots`, the units of admissions and charges are counted a second time, by the slot of time in which they came
- * (`bySlot`), so that `released` can take one of them out again. This count begins anew where nothing was owed. It is drained at a
- * single limit, as it does not tell when limits changed. So it ends with a write under any limit but the fastest so far, and does
- * not begin under a slower one.
+ * (`bySlot`), from which `released` computes the debt without one of them. That is right only if the same limit has drained all of
+ * it. So this count begins where nothing was owed, and ends with the first write under another limit (`fastest` is the largest
+ * that the key has had).
  */
 function written(owed: Debt, write: Write): Debt {
   const { kind, at, cost, rule } = write

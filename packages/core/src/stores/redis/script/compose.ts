@@ -306,9 +306,9 @@ function wordsOfState(
 }
 
 /**
- * Returns the words for the longest window, and for a clock that was set back, in microseconds: by up to how much time stands still
- * then, and from how much on the state is discarded. The window of a calendar has a stored end, so that it needs no clock that runs
- * forward: no time stands still for it, and its state is kept for two windows.
+ * Returns the words that name the longest window and say what happens when the clock was set back, in microseconds: by less than
+ * `longest_standstill`, time stands still until the clock has caught up; by `discarded_from` or more, the state is discarded. For a
+ * calendar time need not stand still, as the end of its window is in the state: it is kept until the clock is two windows behind.
  */
 function wordsOfWindows(all: readonly ScriptPolicy[]): Words {
   const longest = Math.max(...all.map(({ policy }) => policy.window))
