@@ -147,6 +147,9 @@ export interface HostCaller {
 
 /** The state of one limiter under one list, for the calls of one process. Memory answers at once. */
 export class HostedKeyspace {
+  /** The host's epoch. V8 keeps a number that was undefined once as an object, and so makes none for each answer. */
+  readonly #epoch: number | undefined = undefined
+
   /**
    * Serves the calls of one client process (`caller`) on the state of one limiter (`keyspace`), which `host`, the memory store of this
    * process, keeps for all processes of the machine.
@@ -155,24 +158,26 @@ export class HostedKeyspace {
     private readonly host: Host,
     private readonly caller: HostCaller,
     private readonly keyspace: Keyspace,
-  ) {}
+  ) {
+    this.#epoch = host.epoch
+  }
 
   /**
-   * Decides a call, and returns the store's answer (`#withNextUnit`). `caller` of the host is set meanwhile, so that notices go to
-   * the process that called.
+   * Decides a call, and returns the store's answer (`#completed`). `caller` of the host is set meanwhile, so that notices go to the
+   * process that called.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const host = this.host
     host.caller = this.caller
     const answer = this.keyspace.decide(ask, key, cost, maxWait) as Answer
     host.caller = undefined
-    return this.#withNextUnit(key, answer)
+    return this.#completed(key, answer)
   }
 
   /** Reserves, and returns the store's answer as `decide` does. */
   reserve(call: ReserveCall): Answer {
     const reserve = (): Answer => this.keyspace.reservations!.reserve(call) as Answer
-    return this.#withNextUnit(call.key, this.host.carryOut(this.caller, reserve))
+    return this.#completed(call.key, this.host.carryOut(this.caller, reserve))
   }
 
   /** Changes a reservation. */
@@ -182,11 +187,16 @@ export class HostedKeyspace {
   }
 
   /**
-   * Adds to a denial `nextUnitAt`, the instant at which one unit more than now remains would fit: until then the calling process
-   * can deny larger calls by itself. The instant is found by a peek, which charges nothing. Other answers stay as they are.
+   * Adds to the answer of an allowed call the epoch of this server, by which its charge is known later: to the answer itself, which
+   * nothing else holds, as a copy would take several times as long as the decision. Adds to a denial `nextUnitAt`, the instant at
+   * which one unit more than now remains would fit: until then the calling process can deny larger calls by itself. That instant is
+   * found by a peek, which charges nothing.
    */
-  #withNextUnit(key: string, answer: Answer): Answer {
-    if (answer.reason === undefined) return answer
+  #completed(key: string, answer: { -readonly [Name in keyof Answer]: Answer[Name] }): Answer {
+    if (answer.reason === undefined) {
+      answer.epoch = this.#epoch
+      return answer
+    }
     const { at } = this.keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
     return { nextUnitAt: at, ...answer }
   }
@@ -247,7 +257,7 @@ export class LocalServer implements MachineServer, PermitHolder {
    * confirms or cancels the booking in the same way as a client in another process, which cannot have the booking itself.
    */
   decide(list: WirePolicies, { ask, key, cost, maxWait }: MachineCall): Answer {
-    const answer = this.#marked(this.keyspace(list).decide(ask, key, cost, maxWait))
+    const answer = this.keyspace(list).decide(ask, key, cost, maxWait)
     if (!answer.booking) return answer
     const { at, decidedAt } = answer.booking
     const number = this.host.bookings.keep(answer.booking, answer.now)
@@ -266,7 +276,7 @@ export class LocalServer implements MachineServer, PermitHolder {
   /** Decides a call on several keys in one step, with an answer for each of its parts. */
   together(parts: readonly MachinePart[]): readonly Answer[] {
     const placed = parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) }))
-    return this.host.together(placed).map((answer) => this.#marked(answer))
+    return this.host.together(placed)
   }
 
   /** Whether a booking of this process stands, is lost, or is held because its key is blocked or paused. */
@@ -288,7 +298,7 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   reserve(list: WirePolicies, call: ReserveCall): Answer {
-    return this.#marked(this.keyspace(list).reserve(call))
+    return this.keyspace(list).reserve(call)
   }
 
   change(list: WirePolicies, change: ReservationChange): ReservationEffect {
@@ -320,15 +330,6 @@ export class LocalServer implements MachineServer, PermitHolder {
   /** Ends this process's service for the others; the state is lost. */
   close(): void {
     this.end()
-  }
-
-  /**
-   * Marks the answer to an allowed call with the epoch of this server, by which its charge is known later, and returns it. A
-   * copy would take several times as long as the decision; nothing else holds the answer.
-   */
-  #marked(answer: { -readonly [Name in keyof Answer]: Answer[Name] }): Answer {
-    if (answer.reason === undefined) answer.epoch = this.epoch
-    return answer
   }
 
   /** The state under a list of policies, opened at the first call with the list and kept as long as the list lives. */
