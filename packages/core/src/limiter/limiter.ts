@@ -555,7 +555,10 @@ export class Limiter {
     return overrides(this.#overridden)
   }
 
-  /** Ends the override of a key, in every process within two seconds. What was consumed, a block and a hold stay. */
+  /**
+   * Ends the override of a key, in every process within two seconds. What was consumed, a block and a hold stay. Of a key without one
+   * that is written too, as another process may still know one that the store has dropped.
+   */
   async removeOverride(key: string): Promise<void> {
     this.#policySetOf(undefined)
     await this.#records.known?.write({ kind: 'override', limiter: this.name, stored: storedKey(key) })
