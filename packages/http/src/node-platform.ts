@@ -39,8 +39,9 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
  * place of the upstream's, or are left out where the upstream has denied the request: a client has to obey the one that denies.
  */
 
-/** Matches the name of a header about limits: X-RateLimit-*, RateLimit, RateLimit-*, X-Rate-Limit-*; alone, or among others with commas. */
-const LIMIT_HEADER = /(?:^|,)(?:x-)?rate-?limit(?:-|,|$)/i
+/** The names of headers about limits: X-RateLimit-*, RateLimit, RateLimit-*, X-Rate-Limit-*. */
+const LIMIT_HEADER = /^(?:x-)?rate-?limit(?:-|$)/i
+const [R, X] = [0x72, 0x78]
 
 /**
  * Makes room for the kept headers (of the limits here) in a response that has headers of these `names`: removes those about an
@@ -53,10 +54,16 @@ export function makeRoom(
   remove: (name: string) => unknown,
 ): boolean {
   if (status === 429) return false
-  if (!LIMIT_HEADER.test(names.join())) return true // the usual case, without a list
+  if (!names.some(isAboutLimits)) return true // the usual case
   if (status >= 400 && names.some((name) => /^retry-after$/i.test(name))) return false
-  names.filter((name) => LIMIT_HEADER.test(name)).forEach(remove)
+  names.filter(isAboutLimits).forEach((name) => remove(name))
   return true
+}
+
+/** Whether a header is about limits. Most names are not, as their first letter shows. */
+function isAboutLimits(name: string): boolean {
+  const first = name.charCodeAt(0) | 0x20 // in lower case
+  return (first === R || first === X) && LIMIT_HEADER.test(name)
 }
 
 type WriteHead = (this: ServerResponse, ...args: unknown[]) => ServerResponse
@@ -108,10 +115,11 @@ function addToArgument(
 ): void {
   const status = args[0] as number
   const given = args[place] as Record<string, unknown> | unknown[]
-  /** A name, its value, the next name, and so on. */
-  const namesAndValues = flatList(given)
   const namesSet: string[] = Reflect.get(res, 'getHeaderNames').call(res)
-  const namesGiven = namesAndValues.filter((_, i) => i % 2 === 0) as string[]
+  const namesGiven = namesIn(given)
+  /** A name, its value, the next name, and so on. */
+  const namesAndValues = Array.isArray(given) ? (Array.isArray(given[0]) ? given.flat() : [...given]) : []
+  if (!Array.isArray(given)) for (const name of namesGiven) namesAndValues.push(name, given[name])
   const removed: unknown[] = []
   const remove = (name: string): void => {
     res.removeHeader(name)
@@ -127,12 +135,14 @@ function addToArgument(
   else args[place] = Array.isArray(given[0]) ? pairs() : head
 }
 
-/** A new list with names and values in turn, of headers as `writeHead` takes them: an object, such a list, or a list of pairs. */
-function flatList(given: Readonly<Record<string, unknown>> | readonly unknown[]): unknown[] {
-  if (Array.isArray(given)) return Array.isArray(given[0]) ? given.flat() : [...given]
-  const list: unknown[] = []
-  for (const [name, value] of Object.entries(given)) list.push(name, value)
-  return list
+/** The names of headers as `writeHead` takes them: an object, a list of names and values in turn, or a list of pairs. */
+function namesIn(given: Readonly<Record<string, unknown>> | readonly unknown[]): string[] {
+  if (!Array.isArray(given)) return Object.keys(given)
+  const arePairs = Array.isArray(given[0])
+  return given.flatMap((entry: unknown, i) => {
+    if (arePairs) return [(entry as [string])[0]]
+    return i % 2 === 0 ? [entry as string] : []
+  })
 }
 
 /**
