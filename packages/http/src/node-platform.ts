@@ -39,9 +39,11 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
  * place of the upstream's, or are left out where the upstream has denied the request: a client has to obey the one that denies.
  */
 
-/** The names of headers about limits: X-RateLimit-*, RateLimit, RateLimit-*, X-Rate-Limit-*. */
-const LIMIT_HEADER = /^(?:x-)?rate-?limit(?:-|$)/i
+/** Matches the name of a header about limits: X-RateLimit-*, RateLimit, RateLimit-*, X-Rate-Limit-*; alone, or among others with commas. */
+const LIMIT_HEADER = /(?:^|,)(?:x-)?rate-?limit(?:-|,|$)/i
+/** The letters with which such a name begins. */
 const [R, X] = [0x72, 0x78]
+const LOWER_CASE = 0x20
 
 /**
  * Makes room for the kept headers (of the limits here) in a response that has headers of these `names`: removes those about an
@@ -54,16 +56,15 @@ export function makeRoom(
   remove: (name: string) => unknown,
 ): boolean {
   if (status === 429) return false
-  if (!names.some(isAboutLimits)) return true // the usual case
+  let mayBeAboutLimits = false
+  for (const name of names) {
+    const first = name.charCodeAt(0) | LOWER_CASE
+    if (first === R || first === X) mayBeAboutLimits = true
+  }
+  if (!mayBeAboutLimits || !LIMIT_HEADER.test(names.join())) return true // the usual case, without a list
   if (status >= 400 && names.some((name) => /^retry-after$/i.test(name))) return false
-  names.filter(isAboutLimits).forEach((name) => remove(name))
+  names.filter((name) => LIMIT_HEADER.test(name)).forEach(remove)
   return true
-}
-
-/** Whether a header is about limits. Most names are not, as their first letter shows. */
-function isAboutLimits(name: string): boolean {
-  const first = name.charCodeAt(0) | 0x20 // in lower case
-  return (first === R || first === X) && LIMIT_HEADER.test(name)
 }
 
 type WriteHead = (this: ServerResponse, ...args: unknown[]) => ServerResponse
