@@ -17,6 +17,7 @@ export const KEPT: Readonly<Record<number, string>> = {
   233943847:
     'a twin did not know that a part that was tried and refused counts for the penalty, and so writes',
   233943897: 'a law expected a process not to pause where the server was too busy to take its hold',
+  117231886: 'a law took a pause for that of another refusal, which was heard at the same instant',
   198: 'a key of another type was kept where permits should be while memory was full',
   700090: 'a law took a block that another process had just ended for none, where it beats an exemption',
   50020: 'a call on several keys said that Redis did not answer in time, where it was down',

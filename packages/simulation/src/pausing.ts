@@ -48,7 +48,11 @@ export const PAUSING: readonly Law[] = [
             refused.at < before.heardAt! &&
             !isRefusal(other) &&
             isFresh(other, refused)
-          if (!isStray && !isWithStray) continue
+          // After a long turn several are heard at once, and the pause may be due to another.
+          const isHeardAlone = own.heard.every(
+            (each) => each === refused || !isRefusal(each) || each.heardAt !== refused.heardAt,
+          )
+          if ((!isStray && !isWithStray) || !isHeardAlone) continue
           count(1)
           if (held(refused.process, refused.heardAt!, refused.heardAt!))
             yield `${refused.process} holds the key for the refusal of ${refused.call} alone`
