@@ -116,11 +116,12 @@ function addToArgument(
 ): void {
   const status = args[0] as number
   const given = args[place] as Record<string, unknown> | unknown[]
-  const namesSet: string[] = Reflect.get(res, 'getHeaderNames').call(res)
-  const namesGiven = namesIn(given)
   /** A name, its value, the next name, and so on. */
-  const namesAndValues = Array.isArray(given) ? (Array.isArray(given[0]) ? given.flat() : [...given]) : []
-  if (!Array.isArray(given)) for (const name of namesGiven) namesAndValues.push(name, given[name])
+  const namesAndValues = flatList(given)
+  const namesSet: string[] = Reflect.get(res, 'getHeaderNames').call(res)
+  const namesGiven = Array.isArray(given)
+    ? (namesAndValues.filter((_, i) => i % 2 === 0) as string[])
+    : Object.keys(given)
   const removed: unknown[] = []
   const remove = (name: string): void => {
     res.removeHeader(name)
@@ -136,14 +137,12 @@ function addToArgument(
   else args[place] = Array.isArray(given[0]) ? pairs() : head
 }
 
-/** The names of headers as `writeHead` takes them: an object, a list of names and values in turn, or a list of pairs. */
-function namesIn(given: Readonly<Record<string, unknown>> | readonly unknown[]): string[] {
-  if (!Array.isArray(given)) return Object.keys(given)
-  const arePairs = Array.isArray(given[0])
-  return given.flatMap((entry: unknown, i) => {
-    if (arePairs) return [(entry as [string])[0]]
-    return i % 2 === 0 ? [entry as string] : []
-  })
+/** A new list with names and values in turn, of headers as `writeHead` takes them: an object, such a list, or a list of pairs. */
+function flatList(given: Readonly<Record<string, unknown>> | readonly unknown[]): unknown[] {
+  if (Array.isArray(given)) return Array.isArray(given[0]) ? given.flat() : [...given]
+  const list: unknown[] = []
+  for (const name of Object.keys(given)) list.push(name, (given as Readonly<Record<string, unknown>>)[name])
+  return list
 }
 
 /**
